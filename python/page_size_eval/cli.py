@@ -1,0 +1,131 @@
+"""Command line of the accuracy script."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+import sglang_graft
+from page_size_eval.errors import CannotMeasure
+from page_size_eval.hardware import detect
+from page_size_eval.run import Settings, check, compare
+
+ROOT = Path(__file__).resolve().parents[2]
+TINY_MODEL = ROOT / "benchmark" / "gsm8k" / "tiny_model"
+TINY_TASK = "gsm_tiny"
+
+PASS, MEASURED_FAILURE, CANNOT_MEASURE = 0, 1, 2
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+@app.command()
+def compare_page_sizes(
+    page: Annotated[str, typer.Option(help="Page size to compare with 1.")] = "16",
+    model: Annotated[
+        Path, typer.Option(help="Model folder; the tiny probe model by default.")
+    ] = TINY_MODEL,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            help="lm-eval task [default: gsm_tiny, or gsm8k for another model]."
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(help="First so many questions [default: 128 on a CPU, else all]."),
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(help="Requests in flight [default: by the hardware].")
+    ] = None,
+    chunk: Annotated[
+        int, typer.Option(help="Prefill chunk in tokens; small, so that prompts chunk.")
+    ] = 256,
+    port: Annotated[
+        int | None, typer.Option(help="Port of the servers [default: a free one].")
+    ] = None,
+    defect: Annotated[
+        str | None,
+        typer.Option(help="Plant a defect of test/defects, to see the fall."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the results [default: results/<time>]."),
+    ] = None,
+    server_argument: Annotated[
+        list[str] | None,
+        typer.Option(help="Passed to the server as it is; repeatable."),
+    ] = None,
+) -> None:
+    """Compare gsm8k at page size 1 and another one.
+
+    Example: python scripts/gsm8k_page_size.py --page 16 --limit 64
+
+    Exit status: 0 equal within the margin, 1 a measured loss, 2 nothing to compare.
+    """
+    # A killed run stops its server: SIGTERM unwinds like Ctrl-C.
+    signal.signal(signal.SIGTERM, _interrupt)
+    console = Console(stderr=True)
+    try:
+        hardware = detect()
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        settings = Settings(
+            page_size=_page_size(page),
+            model=model.resolve(),
+            task=task or (TINY_TASK if model == TINY_MODEL else "gsm8k"),
+            limit=limit or hardware.default_limit,
+            concurrency=concurrency or hardware.concurrency,
+            chunk=chunk,
+            port=port,
+            defect=defect,
+            server_arguments=tuple(server_argument or ()),
+            output=(output or ROOT / "results" / f"gsm8k-{stamp}").resolve(),
+        )
+        check(settings)
+        _require_fork()
+        console.print(f"results in {settings.output}")
+        _, wrong = compare(settings, hardware, Console())
+    except CannotMeasure as error:
+        console.print(f"cannot measure: {error}", markup=False, highlight=False)
+        sys.exit(CANNOT_MEASURE)
+    except OSError as error:
+        console.print(
+            f"cannot measure: {error}. Next: check the disk and the rights on the"
+            " output folder, or give another one with --output",
+            markup=False,
+        )
+        sys.exit(CANNOT_MEASURE)
+    except KeyboardInterrupt:
+        console.print("cannot measure: interrupted; the server is stopped")
+        sys.exit(CANNOT_MEASURE)
+    for line in wrong:
+        console.print(f"worse: {line}", markup=False)
+    if not wrong:
+        console.print("pass: no page size loses more than the margin")
+    sys.exit(MEASURED_FAILURE if wrong else PASS)
+
+
+def _page_size(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise CannotMeasure(
+            f"page size {text!r}: expected a number. Next: make gsm8k PAGE=16"
+        ) from None
+
+
+def _require_fork() -> None:
+    """Splice the overlay into the installed SGLang, if that is still to be done."""
+    outcome = sglang_graft.apply(None)
+    if isinstance(outcome, sglang_graft.Refused):
+        raise CannotMeasure(f"SGLang cannot be grafted: {outcome}")
+
+
+def _interrupt(signum: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt

@@ -1,0 +1,41 @@
+"""What a run shows and leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from page_size_eval.scoring import FILTERS
+from page_size_eval.verdict import ArmResult
+
+
+def print_table(console: Console, title: str, results: Sequence[ArmResult]) -> None:
+    """One line per arm."""
+    table = Table(title=title)
+    table.add_column("arm")
+    for name in ("n", *FILTERS, "ASM hits", "fallbacks"):
+        table.add_column(name, justify="right")
+    for result in results:
+        prefill = result.prefill
+        table.add_row(
+            result.arm.label,
+            str(result.score.n),
+            *(f"{result.score.exact_match[name]:.4f}" for name in FILTERS),
+            str(prefill.hits) if result.arm.gathers else "unused",
+            str(prefill.fallback_total),
+        )
+    console.print(table)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Replace `path` as a whole: a full disk leaves the old file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_suffix(".partial")
+    scratch.write_text(json.dumps(content, indent=1, default=str) + "\n")
+    os.replace(scratch, path)

@@ -1,0 +1,210 @@
+"""One SGLang server: started, waited for, read back, and stopped with its workers."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import psutil
+import requests
+
+from page_size_eval.errors import CannotMeasure
+
+HOST = "127.0.0.1"
+START_TIMEOUT_S = 1800.0
+STOP_GRACE_S = 10.0
+LOG_TAIL_LINES = 25
+
+
+@dataclass(frozen=True)
+class ServerSpec:
+    """What a server is started with."""
+
+    model: Path
+    page_size: int
+    chunk: int
+    port: int
+    log: Path
+    arguments: Sequence[str] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def command(self) -> list[str]:
+        """The argument vector; nothing of it passes through a shell."""
+        return [
+            sys.executable,
+            "-m",
+            "sglang.launch_server",
+            f"--model-path={self.model}",
+            f"--page-size={self.page_size}",
+            f"--chunked-prefill-size={self.chunk}",
+            "--attention-backend=aiter",
+            "--kv-cache-dtype=fp8_e4m3",
+            f"--host={HOST}",
+            f"--port={self.port}",
+            "--enable-metrics",
+            *self.arguments,
+        ]
+
+
+def pick_port(requested: int | None) -> int:
+    """`requested` if it is free, or any free port.
+
+    Raises:
+        CannotMeasure: the requested port is taken.
+    """
+    with socket.socket() as probe:
+        # As the server itself binds: a port in TIME_WAIT is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, requested or 0))
+        except OSError as error:
+            raise CannotMeasure(
+                f"port {requested} on {HOST}: expected a free port, got"
+                f" {error.strerror}. Next: stop what listens there, or leave PORT out"
+                " and a free one is taken"
+            ) from error
+        return int(probe.getsockname()[1])
+
+
+class Server:
+    """A running server; a context manager, so that it never outlives its block."""
+
+    def __init__(self, spec: ServerSpec) -> None:
+        self.spec = spec
+        self.url = f"http://{HOST}:{spec.port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.spec.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.spec.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self.spec.command(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **self.spec.environment},
+                # Ctrl-C reaches this process alone, which then stops the server.
+                start_new_session=True,
+            )
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def wait_until_ready(
+        self,
+        timeout_s: float = START_TIMEOUT_S,
+        waiting: Callable[[float], None] = lambda seconds: None,
+    ) -> None:
+        """Block until the server has generated a token; `waiting` gets the seconds.
+
+        Raises:
+            CannotMeasure: it ended, or was not ready in time.
+        """
+        started = time.monotonic()
+        while (elapsed := time.monotonic() - started) < timeout_s:
+            self.require_alive()
+            try:
+                if requests.get(f"{self.url}/health_generate", timeout=30).ok:
+                    return
+            except requests.RequestException:
+                pass  # not listening yet: the process itself is watched above
+            waiting(elapsed)
+            time.sleep(0.5)
+        raise CannotMeasure(
+            f"server at page size {self.spec.page_size}: expected to be ready within"
+            f" {timeout_s:.0f} s, it is not. {self._log_tail()}"
+        )
+
+    def require_alive(self) -> None:
+        """Raise CannotMeasure, with the end of the log, if the server has ended."""
+        status = None if self._process is None else self._process.poll()
+        if status is not None:
+            raise CannotMeasure(
+                f"server at page size {self.spec.page_size}: expected to be running,"
+                f" it ended with status {status}. {self._log_tail()}"
+            )
+
+    def info(self) -> dict[str, Any]:
+        """What the server says of itself: the arguments in force, and its version."""
+        return dict(self._get("/server_info").json())
+
+    def metrics(self) -> str:
+        """The text of /metrics."""
+        return self._get("/metrics").text
+
+    def generate(self, body: Mapping[str, Any], timeout_s: float = 600) -> Any:
+        """The reply of SGLang's /generate to `body`."""
+        return self._request("POST", "/generate", timeout_s, json=dict(body)).json()
+
+    def stop(self) -> None:
+        """End the server and every process it started."""
+        if self._process is None:
+            return
+        family = _session(self._process.pid)
+        _signal(family, psutil.Process.terminate)
+        _, alive = psutil.wait_procs(family, timeout=STOP_GRACE_S)
+        _signal(alive, psutil.Process.kill)
+        psutil.wait_procs(alive, timeout=STOP_GRACE_S)
+        self._process.wait()
+        self._process = None
+
+    def _get(self, path: str) -> requests.Response:
+        return self._request("GET", path, 60)
+
+    def _request(
+        self, method: str, path: str, timeout_s: float, **body: Any
+    ) -> requests.Response:
+        try:
+            reply = requests.request(method, self.url + path, timeout=timeout_s, **body)
+            reply.raise_for_status()
+        except requests.RequestException as error:
+            # A server that just died takes a moment to be seen as ended.
+            with suppress(subprocess.TimeoutExpired):
+                if self._process and isinstance(error, requests.ConnectionError):
+                    self._process.wait(timeout=5)
+            self.require_alive()
+            raise CannotMeasure(
+                f"{method} {self.url}{path}: expected an answer, got {error}."
+                f" {self._log_tail()}"
+            ) from error
+        return reply
+
+    def _log_tail(self) -> str:
+        lines = self.spec.log.read_text(errors="replace").splitlines()
+        tail = "\n  ".join(lines[-LOG_TAIL_LINES:])
+        return f"Next: read {self.spec.log}, which ends with\n  {tail}"
+
+
+def _session(leader: int) -> list[psutil.Process]:
+    """Every process of the session that `leader` opened, which may be gone itself."""
+    members = []
+    for process in psutil.process_iter():
+        with suppress(ProcessLookupError, PermissionError):
+            if os.getsid(process.pid) == leader:
+                members.append(process)
+    return members
+
+
+def _signal(
+    processes: Sequence[psutil.Process], send: Callable[[psutil.Process], None]
+) -> None:
+    for process in processes:
+        try:
+            send(process)
+        except psutil.NoSuchProcess:
+            continue  # ended by itself in the meantime

@@ -1,0 +1,96 @@
+"""The requests that every engine arm answers, and how two answers are compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from page_size_eval.metrics import ContextPrefill, read_context_prefill
+from page_size_eval.server import Server
+
+ROOT = Path(__file__).resolve().parents[2]
+BENCHMARK = ROOT / "benchmark" / "gsm8k"
+TINY_MODEL = BENCHMARK / "tiny_model"
+
+CHUNK = 256
+PROMPTS = 13
+NEW_TOKENS = 24
+# Logprobs of one token under two page sizes. The tables differ, and with them which
+# requests share a batch; the order of bf16 sums follows.
+LOGPROB_TOLERANCE = 0.1
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One request's greedy continuation; logprobs of prompt and continuation."""
+
+    prompt_tokens: int
+    token_ids: list[int]
+    logprobs: list[float]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one server answered, and how its context chunks were served."""
+
+    answers: list[Answer]
+    prefill: ContextPrefill
+
+
+def prompts() -> list[str]:
+    """Prompts with a common prefix of several chunks and tails of ragged lengths."""
+    train, test = (_problems(f"{split}.jsonl") for split in ("train", "test"))
+    shared = "".join(
+        f"Question: {p['question']}\nAnswer: {p['answer']}\n\n" for p in train[:10]
+    )
+    return [f"{shared}Question: {p['question']}\nAnswer:" for p in test[:PROMPTS]]
+
+
+def ask(server: Server) -> Run:
+    """Send all prompts at once and read the counters back."""
+    replies = server.generate(
+        {
+            "text": prompts(),
+            "sampling_params": {"temperature": 0, "max_new_tokens": NEW_TOKENS},
+            "return_logprob": True,
+            "logprob_start_len": 0,
+        }
+    )
+    return Run(
+        [_answer(reply["meta_info"]) for reply in replies],
+        read_context_prefill(server.metrics()),
+    )
+
+
+def differences(
+    expected: Sequence[Answer], got: Sequence[Answer], tolerance: float
+) -> list[str]:
+    """Every request whose tokens differ or whose logprobs differ too much, in words."""
+    found = []
+    for i, (want, have) in enumerate(zip(expected, got, strict=True)):
+        gaps = [abs(a - b) for a, b in zip(want.logprobs, have.logprobs, strict=False)]
+        worst = max(range(len(gaps)), key=gaps.__getitem__)
+        if want.token_ids != have.token_ids or gaps[worst] > tolerance:
+            found.append(
+                f"request {i} ({want.prompt_tokens} prompt tokens): tokens"
+                f" {have.token_ids} for {want.token_ids}; largest logprob difference"
+                f" {gaps[worst]:.4f} at position {worst}"
+            )
+    return found
+
+
+def _answer(meta: dict[str, list[list[float]]]) -> Answer:
+    prompt, output = meta["input_token_logprobs"], meta["output_token_logprobs"]
+    # The first token of a prompt has no logprob.
+    return Answer(
+        prompt_tokens=len(prompt),
+        token_ids=[int(token) for _, token, *_ in output],
+        logprobs=[p for p, *_ in (*prompt[1:], *output)],
+    )
+
+
+def _problems(name: str) -> list[dict[str, str]]:
+    lines = (BENCHMARK / "data" / name).read_text().splitlines()
+    return [json.loads(line) for line in lines]
