@@ -1,0 +1,55 @@
+# `make help` lists the targets. Each one sets up what it needs and nothing twice.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+CODE := python scripts test benchmark
+
+PAGE ?= 16
+MODEL ?=
+LIMIT ?=
+DEFECT ?=
+PORT ?=
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup gsm8k test lint type format env fork unfork
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-8s %s\n", $$1, $$2}' Makefile
+
+$(READY): python/pyproject.toml python/constraints.txt scripts/setup_env.py
+	$(PYTHON) scripts/setup_env.py --venv $(VENV)
+	@touch $@
+
+setup: $(READY) ## virtual environment with everything pinned; uses an installed SGLang
+
+fork: $(READY) ## splice the overlay into the installed SGLang
+	$(PY) -m sglang_graft apply
+
+unfork: $(READY) ## put the installed SGLang back, byte for byte
+	$(PY) -m sglang_graft revert
+
+gsm8k: $(READY) ## gsm8k at page 1 and PAGE: make gsm8k PAGE=16 [MODEL= LIMIT= DEFECT=]
+	@$(PY) scripts/gsm8k_page_size.py --page $(PAGE) \
+	  $(if $(MODEL),--model $(MODEL)) $(if $(LIMIT),--limit $(LIMIT)) \
+	  $(if $(DEFECT),--defect $(DEFECT)) $(if $(PORT),--port $(PORT)) $(ARGS)
+
+test: fork ## the whole suite, on a CPU
+	$(PY) -m pytest
+
+lint: $(READY) ## ruff, formatting, spelling
+	$(VENV)/bin/ruff check $(CODE)
+	$(VENV)/bin/ruff format --check $(CODE)
+	$(VENV)/bin/codespell $(CODE) docs README.md CONTRIBUTING.md Makefile
+
+type: $(READY) ## mypy, strict
+	$(VENV)/bin/mypy $(CODE)
+
+format: $(READY) ## rewrite the code in the house format
+	$(VENV)/bin/ruff check --fix $(CODE)
+	$(VENV)/bin/ruff format $(CODE)
+
+env: ## versions, device and graft state, to paste into an issue
+	@$(if $(wildcard $(PY)),$(PY),$(PYTHON)) scripts/show_env.py
