@@ -1,0 +1,27 @@
+"""Splices this repository's definitions into an SGLang tree, and takes them out."""
+
+from sglang_graft.operations import apply, revert
+from sglang_graft.outcome import (
+    AlreadyApplied,
+    Applied,
+    NotApplied,
+    Outcome,
+    Refused,
+    Reverted,
+)
+from sglang_graft.report import Diff, Status, diff, status
+
+__all__ = [
+    "AlreadyApplied",
+    "Applied",
+    "Diff",
+    "NotApplied",
+    "Outcome",
+    "Refused",
+    "Reverted",
+    "Status",
+    "apply",
+    "diff",
+    "revert",
+    "status",
+]

@@ -1,0 +1,94 @@
+"""Command line of the graft."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sglang_graft import operations, report
+from sglang_graft.outcome import Outcome, Refused
+
+app = typer.Typer(
+    help=(
+        "Splice this repository's definitions into an SGLang tree.\n\n"
+        "Example: sglang-graft apply --target ~/sglang && sglang-graft status --target"
+        " ~/sglang\n\n"
+        "Exit codes: 0 done or nothing to do, 1 refused or in need of attention, 2"
+        " wrong usage."
+    ),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+TargetOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="SGLang package, site-packages or source checkout."
+        " Default: the sglang that this interpreter would import.",
+        show_default=False,
+    ),
+]
+OnlyOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Splice this definition, or context-branch, and what it needs;"
+        " may be repeated. Default: all.",
+        show_default=False,
+    ),
+]
+OverlayOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="Another folder of definitions. Default: this repository's python/sglang.",
+        show_default=False,
+    ),
+]
+
+
+@app.command()
+def apply(
+    target: TargetOption = None, only: OnlyOption = None, overlay: OverlayOption = None
+) -> None:
+    """Splice our definitions into the target."""
+    _finish(operations.apply(target, only or (), overlay))
+
+
+@app.command()
+def revert(target: TargetOption = None, overlay: OverlayOption = None) -> None:
+    """Restore the exact bytes that the target had before."""
+    _finish(operations.revert(target, overlay))
+
+
+@app.command()
+def status(
+    target: TargetOption = None,
+    overlay: OverlayOption = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document. Default: text.")
+    ] = False,
+) -> None:
+    """Show what the target holds, file by file."""
+    found = report.status(target, overlay)
+    if json and isinstance(found, report.Status):
+        typer.echo(found.to_json())
+        raise typer.Exit(found.exit_code)
+    _finish(found)
+
+
+@app.command()
+def diff(
+    target: TargetOption = None, only: OnlyOption = None, overlay: OverlayOption = None
+) -> None:
+    """Print what apply would change or, in a grafted target, has changed."""
+    _finish(report.diff(target, only or (), overlay))
+
+
+def _finish(outcome: Outcome | report.Status | report.Diff) -> None:
+    if isinstance(outcome, report.Diff):
+        typer.echo(outcome.text, nl=False)
+    else:
+        typer.echo(str(outcome), err=isinstance(outcome, Refused))
+    raise typer.Exit(outcome.exit_code)

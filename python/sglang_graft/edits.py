@@ -1,0 +1,124 @@
+"""Why each edit of SGLang's tree exists, and when it can go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from sglang_graft.outcome import Refusal
+from sglang_graft.overlay import Overlay
+from sglang_graft.selection import CONTEXT_BRANCH
+
+_GATHER_FIX = "https://github.com/sgl-project/sglang/pull/36852"
+_INDEX_REUSE = "https://github.com/sgl-project/sglang/pull/39901"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One definition, new file or statement edit that the fork owns."""
+
+    name: str
+    reason: str
+    upstream: str
+    removal: str
+
+
+EDITS: tuple[Edit, ...] = (
+    Edit(
+        "logger",
+        "the warnings below need it; equal to SGLang's own, so no line changes",
+        _GATHER_FIX,
+        "with the last definition that logs",
+    ),
+    Edit(
+        "_GFX_ASM_CTX_GATHER_CHECK",
+        "the cross-check of per-batch indices, for 0.5.19 and 0.5.20 too",
+        _INDEX_REUSE,
+        "when 0.5.20 is no longer supported",
+    ),
+    Edit(
+        "_asm_context_prefill_counts",
+        "a fall back to the paged kernel was silent: count each, by reason",
+        _GATHER_FIX,
+        "when upstream counts hits and fallbacks of the branch",
+    ),
+    Edit(
+        "_asm_context_prefill_metric",
+        "the same counts on /metrics, readable from outside the process",
+        _GATHER_FIX,
+        "when upstream exports hits and fallbacks of the branch",
+    ),
+    Edit(
+        "_count_asm_context_prefill",
+        "counts one batch, logs the first hit once",
+        _GATHER_FIX,
+        "with _asm_context_prefill_counts",
+    ),
+    Edit(
+        "_asm_context_prefill_fallback",
+        "one warning form that names the mode, bs, the value and its limit",
+        _GATHER_FIX,
+        "with _asm_context_prefill_gather_indices",
+    ),
+    Edit(
+        "_asm_context_prefill_gather_indices",
+        "token-level at every page size; refuses negative slots, decreasing offsets"
+        " and a bs mismatch, in at most two device synchronisations",
+        _GATHER_FIX,
+        "when upstream's helper passes the helper tests of this repository",
+    ),
+    Edit(
+        "_gather_kv_rows",
+        "K and V are gathered by one function, at every head count",
+        _GATHER_FIX,
+        "when upstream gathers through one function",
+    ),
+    Edit(
+        "_require_same_indices",
+        "the cross-check raises with both values, where upstream asserts without",
+        _INDEX_REUSE,
+        "with _GFX_ASM_CTX_GATHER_CHECK",
+    ),
+    Edit(
+        "_asm_context_prefill_indices",
+        "once per batch, without a synchronisation, for 0.5.19 and 0.5.20 too; an"
+        " ordinary batch's offsets cannot run past its gathered rows",
+        _INDEX_REUSE,
+        "when upstream bounds the offsets and 0.5.20 is no longer supported",
+    ),
+    Edit(
+        "_forward_extend_asm_context",
+        "the branch as a method that a test can call; q's descale is the unit scale"
+        " that q was cast with",
+        _GATHER_FIX,
+        "when upstream takes the method and the scale",
+    ),
+    Edit(
+        CONTEXT_BRANCH,
+        "the inline branch of forward_extend calls the method instead",
+        _GATHER_FIX,
+        "with _forward_extend_asm_context",
+    ),
+)
+
+
+def require_registered(overlay: Overlay) -> None:
+    """Refuse unless the overlay and the registry name the same edits, each once.
+
+    Raises:
+        Refusal: naming the edits that only one of the two has.
+    """
+    owned = {d.name for d in overlay.definitions} | {*overlay.new_files, CONTEXT_BRANCH}
+    counts = Counter(edit.name for edit in EDITS)
+    problems = {
+        "without an entry": owned - set(counts),
+        "entries without a definition": set(counts) - owned,
+        "entries that occur twice": {name for name, n in counts.items() if n > 1},
+    }
+    found = [f"{what}: {', '.join(sorted(w))}" for what, w in problems.items() if w]
+    if found:
+        raise Refusal(
+            "edit registry",
+            f"expected one entry per edit of {overlay.root}, found {'; '.join(found)}",
+            "bring sglang_graft/edits.py and the overlay together",
+        )

@@ -1,0 +1,90 @@
+"""A subset takes along what it needs, and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from sglang_graft import Applied
+
+if TYPE_CHECKING:
+    from sglang_graft.conftest import Sandbox
+
+_BRANCH = ("_forward_extend_asm_context", "context-branch")
+
+
+@pytest.mark.parametrize(
+    ("only", "names"),
+    [
+        (["_counts"], ("_counts",)),
+        (["_note"], ("_counts", "_note")),
+        (["_gather_indices"], ("_CHECK", "_counts", "_note", "_gather_indices")),
+        (["_CHECK", "logger"], ("logger", "_CHECK")),
+        (
+            ["context-branch"],
+            ("_CHECK", "_counts", "_note", "_gather_indices", "_context_indices")
+            + _BRANCH,
+        ),
+        (
+            ["_forward_extend_asm_context"],
+            ("_CHECK", "_counts", "_note", "_gather_indices", "_context_indices")
+            + _BRANCH,
+        ),
+    ],
+)
+def test_subset_takes_along_what_it_needs(
+    sandbox: Sandbox, only: list[str], names: tuple[str, ...]
+) -> None:
+    outcome = sandbox.apply(*only)
+    assert isinstance(outcome, Applied), outcome
+    assert outcome.names == names
+    text = sandbox.backend.read_text()
+    assert ("self._forward_extend_asm_context(" in text) == ("context-branch" in names)
+
+
+def test_helper_alone_fits_a_release_without_the_branch(sandbox: Sandbox) -> None:
+    sandbox.make_target(
+        "import torch\n\n\nclass AiterAttnBackend:\n    def forward_extend(self):\n"
+        "        pass\n",
+        release="0.5.18",
+    )
+    assert isinstance(sandbox.apply("_gather_indices"), Applied)
+
+
+def test_subset_then_all_equals_all(sandbox: Sandbox) -> None:
+    sandbox.apply("_note")
+    assert isinstance(sandbox.apply(), Applied)
+    assert sandbox.backend.read_text() == sandbox.text("inline_grafted")
+    sandbox.revert()
+    assert sandbox.backend.read_text() == sandbox.text("inline")
+
+
+def test_new_file_comes_along_only_where_it_is_imported(sandbox: Sandbox) -> None:
+    sandbox.make_overlay(
+        "A = 1\n\n\ndef f():\n    from sglang.srt.layers.attention.one import g\n\n"
+        "    return g\n",
+        {
+            "srt/layers/attention/one.py": "import sglang.srt.layers.two\n\ng = 1\n",
+            "srt/layers/two.py": "h = 2\n",
+            "srt/layers/three.py": "i = 3\n",
+        },
+    )
+    first = sandbox.apply("A")
+    assert isinstance(first, Applied), first
+    assert len(first.files) == 1, first
+    second = sandbox.apply("f")
+    assert isinstance(second, Applied), second
+    assert set(second.files) == {
+        "srt/layers/attention/one.py",
+        "srt/layers/two.py",
+        "srt/layers/attention/aiter_backend.py",
+    }
+
+
+def test_unknown_name_lists_the_valid_ones(sandbox: Sandbox) -> None:
+    refused = sandbox.refused("_note", "_nota")
+    assert refused.exit_code == 2
+    assert "no _nota" in refused.reason
+    for name in ("_note", "_gather_indices", "context-branch"):
+        assert name in refused.next_step, refused.next_step
