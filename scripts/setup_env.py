@@ -51,13 +51,13 @@ def pip_commands(host: dict[str, str], constraints: Path) -> list[list[str]]:
     """
     project = str(PROJECT / "pyproject.toml")
     limit = ["--constraint", str(constraints)]
-    calls = [["install", PIP]]
     groups = ["--group", f"{project}:dev"]
     if not host:
         groups += ["--group", f"{project}:serving"]
-        # Its declared dependencies include several GB of CUDA kernels.
+    calls = [["install", PIP], ["install", *limit, *groups, "--editable", str(PROJECT)]]
+    if not host:
+        # Without its dependencies, and last: pip would list the missing ones as errors.
         calls.append(["install", "--no-deps", "--group", f"{project}:sglang"])
-    calls.append(["install", *limit, *groups, "--editable", str(PROJECT)])
     return calls
 
 
