@@ -38,9 +38,18 @@ def plant_requested() -> None:
     if not name:
         return
     try:
+        _initialise_platform()
         runpy.run_path(str(CATALOGUE / f"{name}.py"))["plant"]()
     except Exception as error:
         # SGLang logs a plugin's exception and serves on, which here would pass a
         # sound server off as a defective one.
         sys.exit(f"{VARIABLE}={name}: cannot be planted: {error!r}")
     print(f"planted defect: {name} (pid {os.getpid()})", file=sys.stderr, flush=True)
+
+
+def _initialise_platform() -> None:
+    """Let aiter be there before the backend is imported: SGLang does this later."""
+    from sglang.srt.platforms import current_platform
+
+    if current_platform.is_out_of_tree():
+        current_platform.init_backend()

@@ -42,4 +42,5 @@ def plant() -> None:
         aiter_backend._count_asm_context_prefill("hit")
         return tok_idx, kv_indptr.to(torch.int32)
 
-    aiter_backend.AiterAttnBackend._asm_context_prefill_indices = faulty
+    backend: Any = aiter_backend.AiterAttnBackend
+    backend._asm_context_prefill_indices = faulty

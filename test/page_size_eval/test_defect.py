@@ -10,8 +10,14 @@ import sys
 import torch
 
 from page_size_eval.defect import CATALOGUE, VARIABLE, defect_names
+from page_size_eval.hardware import CPU
 
-PLANT = "from page_size_eval.defect import plant_requested; plant_requested()"
+PLANT = """
+from page_size_eval.defect import plant_requested
+plant_requested()
+from sglang.srt.layers.attention import aiter_backend
+assert aiter_backend.reset_verify_attn_plan_cache, "imported before aiter was there"
+"""
 
 
 def plant(name: str) -> subprocess.CompletedProcess[str]:
@@ -19,7 +25,7 @@ def plant(name: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-c", PLANT],
         capture_output=True,
         text=True,
-        env={**os.environ, VARIABLE: name},
+        env={**os.environ, **CPU.environment, VARIABLE: name},
     )
 
 
