@@ -11,7 +11,7 @@ from tokenizers import Tokenizer
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmark.gsm8k.batches import BatchShape, PackedBatches
-from benchmark.gsm8k.data import DATA_DIR, DATA_SEED, make_splits, write_splits
+from benchmark.gsm8k.dataset import DATA_DIR, DATA_SEED, make_splits, write_splits
 from benchmark.gsm8k.generator import HeldOut
 from benchmark.gsm8k.greedy import Score, score_model
 from benchmark.gsm8k.model import MODEL_DIR, load_model, make_model, save_model
@@ -31,7 +31,7 @@ WORKERS = max(0, (os.cpu_count() or 1) - 2)
 EXAMPLES = """examples:
   python scripts/train_gsm_tiny.py
       the committed model; minutes on one H200
-  python scripts/train_gsm_tiny.py --evaluate-only --questions 16
+  python scripts/train_gsm_tiny.py --evaluate-only --questions 4
       score the committed weights on a CPU
   python scripts/train_gsm_tiny.py --steps 2 --batch-size 2 --questions 2 --bar 0 \\
       --output /tmp/tiny --data-dir /tmp/tiny/data
@@ -95,7 +95,14 @@ def make_everything(args: argparse.Namespace, device: torch.device) -> TrainingR
 
 def score_saved(args: argparse.Namespace, device: torch.device) -> dict[str, Score]:
     """Scores the saved files, once per rounding that was asked for."""
-    tokenizer = Tokenizer.from_file(str(args.output / "tokenizer.json"))
+    tokenizer_file = args.output / "tokenizer.json"
+    if not tokenizer_file.is_file():
+        raise FileNotFoundError(
+            f"expected a trained model in {args.output}, found no "
+            f"{tokenizer_file.name} there; train one by leaving out --evaluate-only, "
+            "or give another --output"
+        )
+    tokenizer = Tokenizer.from_file(str(tokenizer_file))
     scores = {}
     for name in KV_DTYPES[args.kv_cache_dtype]:
         print(f"scoring with {name} KV", file=sys.stderr)
@@ -124,7 +131,7 @@ def run(args: argparse.Namespace) -> dict[str, Score]:
 
 
 def pick_device(name: str) -> torch.device:
-    """The named device; "auto" is the GPU if there is one."""
+    """The named device; "auto" is the GPU if there is one and the CPU if not."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     return torch.device(name)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+
+from benchmark.gsm8k.dataset import DATA_DIR, read_split
+from benchmark.gsm8k.prompts import document_text, question_text
 
 from page_size_eval.metrics import ContextPrefill, read_context_prefill
 from page_size_eval.server import Server
 
-ROOT = Path(__file__).resolve().parents[2]
-BENCHMARK = ROOT / "benchmark" / "gsm8k"
-TINY_MODEL = BENCHMARK / "tiny_model"
-
 CHUNK = 256
 PROMPTS = 13
+SHOTS = 10
 NEW_TOKENS = 24
 # Logprobs of one token under two page sizes. The tables differ, and with them which
 # requests share a batch; the order of bf16 sums follows.
@@ -41,11 +39,10 @@ class Run:
 
 def prompts() -> list[str]:
     """Prompts with a common prefix of several chunks and tails of ragged lengths."""
-    train, test = (_problems(f"{split}.jsonl") for split in ("train", "test"))
-    shared = "".join(
-        f"Question: {p['question']}\nAnswer: {p['answer']}\n\n" for p in train[:10]
-    )
-    return [f"{shared}Question: {p['question']}\nAnswer:" for p in test[:PROMPTS]]
+    shots = read_split(DATA_DIR, "train")[:SHOTS]
+    questions = read_split(DATA_DIR, "test")[:PROMPTS]
+    shared = "".join(document_text(shot) for shot in shots)
+    return [shared + question_text(question) for question in questions]
 
 
 def ask(server: Server) -> Run:
@@ -89,8 +86,3 @@ def _answer(meta: dict[str, list[list[float]]]) -> Answer:
         token_ids=[int(token) for _, token, *_ in output],
         logprobs=[p for p, *_ in (*prompt[1:], *output)],
     )
-
-
-def _problems(name: str) -> list[dict[str, str]]:
-    lines = (BENCHMARK / "data" / name).read_text().splitlines()
-    return [json.loads(line) for line in lines]

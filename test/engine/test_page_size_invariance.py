@@ -10,12 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from benchmark.gsm8k.model import MODEL_DIR
 
 from engine.probes import (
     CHUNK,
     LOGPROB_TOLERANCE,
     PROMPTS,
-    TINY_MODEL,
     Run,
     ask,
     differences,
@@ -49,7 +49,7 @@ def _measure(arm: Arm, defect: str | None, logs: Path) -> Run:
     # With the radix cache, so that prefixes come from other requests' pages too.
     arguments = [a for a in CPU.arguments if a != "--disable-radix-cache"]
     spec = ServerSpec(
-        model=TINY_MODEL,
+        model=MODEL_DIR,
         page_size=arm.page_size,
         chunk=CHUNK,
         port=pick_port(None),

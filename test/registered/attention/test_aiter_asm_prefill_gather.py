@@ -112,7 +112,7 @@ class TestAsmPrefillGatherIndices(CustomTestCase):
     ) -> None:
         """One warning that names the reason, both numbers, the mode and the batch."""
         with self.assertLogs(BACKEND_LOGGER, "WARNING") as logs:
-            gathered = _asm_context_prefill_gather_indices(*args, forward_mode=mode)
+            gathered = _asm_context_prefill_gather_indices(*args, mode)
         self.assertIsNone(gathered, f"{reason}: expected a fall back, got {gathered}")
         self.assertEqual(len(logs.output), 1, logs.output)
         for part in (
