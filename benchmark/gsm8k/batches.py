@@ -4,10 +4,11 @@ import random
 from dataclasses import dataclass
 
 import torch
-from benchmark.gsm8k.generator import HeldOut, stream
-from benchmark.gsm8k.prompts import document_text
 from tokenizers import Tokenizer
 from torch.utils.data import Dataset
+
+from benchmark.gsm8k.generator import HeldOut, stream
+from benchmark.gsm8k.prompts import document_text
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from tokenizers import Tokenizer
+from transformers import LlamaForCausalLM, StoppingCriteria, StoppingCriteriaList
+
 from benchmark.gsm8k.dataset import Record, read_split
 from benchmark.gsm8k.kv_cache_rounding import AttentionProbe
 from benchmark.gsm8k.prompts import STOP, few_shot_prompts, final_answer
-from tokenizers import Tokenizer
-from transformers import LlamaForCausalLM, StoppingCriteria, StoppingCriteriaList
 
 # The longest answer takes fewer tokens; gsm8k's own limit of 256 is for real data.
 MAX_NEW_TOKENS = 128

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import torch
-from benchmark.gsm8k.tokenizer import BOS, EOS, PAD, SPECIAL_TOKENS, VOCABULARY_SIZE
 from transformers import LlamaConfig, LlamaForCausalLM
+
+from benchmark.gsm8k.tokenizer import BOS, EOS, PAD, SPECIAL_TOKENS, VOCABULARY_SIZE
 
 MODEL_DIR = Path(__file__).parent / "tiny_model"
 

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import torch
+
 from benchmark.gsm8k.dataset import split_hashes
 from benchmark.gsm8k.greedy import Score
 from benchmark.gsm8k.training import TrainingResult

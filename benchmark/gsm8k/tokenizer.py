@@ -5,11 +5,12 @@ import random
 from itertools import islice
 from pathlib import Path
 
-from benchmark.gsm8k.generator import stream
-from benchmark.gsm8k.prompts import document_text
 from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
+
+from benchmark.gsm8k.generator import stream
+from benchmark.gsm8k.prompts import document_text
 
 VOCABULARY_SIZE = 576  # a multiple of 64, so nothing has to be padded
 PAD, BOS, EOS = "<pad>", "<s>", "</s>"

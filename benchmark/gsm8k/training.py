@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
-from benchmark.gsm8k.batches import PackedBatches
 from torch.utils.data import DataLoader
 from transformers import LlamaForCausalLM
+
+from benchmark.gsm8k.batches import PackedBatches
 
 GRADIENT_CLIP = 1.0
 REPORT_EVERY = 100

@@ -124,7 +124,10 @@ def _require_fork() -> None:
     """Splice the overlay into the installed SGLang, if that is still to be done."""
     outcome = sglang_graft.apply(None)
     if isinstance(outcome, sglang_graft.Refused):
-        raise CannotMeasure(f"SGLang cannot be grafted: {outcome}")
+        raise CannotMeasure(
+            f"SGLang cannot be grafted: {outcome.anchor}: {outcome.reason}."
+            f" Next: {outcome.next_step}"
+        )
 
 
 def _interrupt(signum: int, frame: object) -> NoReturn:

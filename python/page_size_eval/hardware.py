@@ -39,6 +39,8 @@ CPU = Hardware(
         "--sampling-backend=pytorch",
         "--grammar-backend=none",
         "--skip-server-warmup",
+        # The scheduler spins otherwise, on a core that the questions need.
+        "--sleep-on-idle",
     ),
     environment={
         "SGLANG_PLATFORM": REFERENCE_PLATFORM,

@@ -7,6 +7,7 @@ from fractions import Fraction
 from itertools import islice
 
 import pytest
+
 from benchmark.gsm8k.generator import TEMPLATES, stream
 from benchmark.gsm8k.problem import Problem, Template, fill
 

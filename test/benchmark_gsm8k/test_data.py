@@ -4,6 +4,8 @@ import random
 from dataclasses import replace
 from itertools import islice
 
+from tokenizers import Tokenizer
+
 from benchmark.gsm8k.batches import BatchShape, PackedBatches
 from benchmark.gsm8k.dataset import (
     DATA_DIR,
@@ -16,7 +18,6 @@ from benchmark.gsm8k.dataset import (
 )
 from benchmark.gsm8k.generator import TEMPLATES, HeldOut, stream
 from benchmark.gsm8k.model import MODEL_DIR
-from tokenizers import Tokenizer
 
 
 def test_committed_files_equal_what_the_seed_gives() -> None:

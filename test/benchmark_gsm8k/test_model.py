@@ -5,6 +5,9 @@ import re
 
 import pytest
 import torch
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+
 from benchmark.gsm8k.dataset import DATA_DIR, read_split, split_hashes
 from benchmark.gsm8k.kv_cache_rounding import (
     LARGEST_E4M3,
@@ -13,8 +16,6 @@ from benchmark.gsm8k.kv_cache_rounding import (
 )
 from benchmark.gsm8k.model import MODEL_DIR, load_model
 from benchmark.gsm8k.prompts import few_shot_prompts
-from safetensors.torch import load_file
-from tokenizers import Tokenizer
 
 WEIGHTS = MODEL_DIR / "model.safetensors"
 LARGEST_FILE = 12_000_000

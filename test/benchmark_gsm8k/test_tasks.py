@@ -5,9 +5,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from lm_eval.tasks import TaskManager
+
 from benchmark.gsm8k.dataset import DATA_DIR, read_split, to_jsonl
 from benchmark.gsm8k.prompts import FEWSHOT_SEED, SHOTS, few_shot_prompts
-from lm_eval.tasks import TaskManager
 
 TASKS = Path(__file__).resolve().parents[2] / "benchmark" / "gsm8k" / "tasks"
 

@@ -4,6 +4,9 @@ import random
 import re
 
 import pytest
+from tokenizers import Tokenizer
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
+
 from benchmark.gsm8k.dataset import DATA_DIR, DATA_SEED, read_split
 from benchmark.gsm8k.model import MODEL_DIR
 from benchmark.gsm8k.prompts import few_shot_prompts
@@ -15,8 +18,6 @@ from benchmark.gsm8k.tokenizer import (
     VOCABULARY_SIZE,
     train_tokenizer,
 )
-from tokenizers import Tokenizer
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 TRAINED_TOKENS = 768
 

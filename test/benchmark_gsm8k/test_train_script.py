@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from scripts.train_gsm_tiny import COULD_NOT_RUN, main
 
 

@@ -35,12 +35,15 @@ def plant() -> None:
         self: Any, forward_batch: Any, bs: int, num_kv_slots: int
     ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
         fm = self.forward_metadata
-        kv_indptr = fm.kv_indptr[: bs + 1]
-        tok_idx = page_granular_indices(kv_indptr, fm.kv_indices, self.page_size)
-        if tok_idx.numel() == 0 or int(tok_idx.max()) >= num_kv_slots:
-            return None, None
-        aiter_backend._count_asm_context_prefill("hit")
-        return tok_idx, kv_indptr.to(torch.int32)
+        if not getattr(fm, "asm_ctx_ready", False):
+            kv_indptr = fm.kv_indptr[: bs + 1]
+            tok_idx = page_granular_indices(kv_indptr, fm.kv_indices, self.page_size)
+            fm.asm_ctx_ready, fm.asm_ctx_tok_idx, fm.asm_ctx_cu_k = True, None, None
+            if 0 <= int(tok_idx.max()) < num_kv_slots:
+                aiter_backend._count_asm_context_prefill("hit")
+                fm.asm_ctx_tok_idx = tok_idx
+                fm.asm_ctx_cu_k = kv_indptr.to(torch.int32)
+        return fm.asm_ctx_tok_idx, fm.asm_ctx_cu_k
 
     backend: Any = aiter_backend.AiterAttnBackend
     backend._asm_context_prefill_indices = faulty

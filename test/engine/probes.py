@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from benchmark.gsm8k.dataset import DATA_DIR, read_split
 from benchmark.gsm8k.prompts import document_text, question_text
-
 from page_size_eval.metrics import ContextPrefill, read_context_prefill
 from page_size_eval.server import Server
 
 CHUNK = 256
 PROMPTS = 13
 SHOTS = 10
-NEW_TOKENS = 24
+NEW_TOKENS = 16
 # Logprobs of one token under two page sizes. The tables differ, and with them which
 # requests share a batch; the order of bf16 sums follows.
 LOGPROB_TOLERANCE = 0.1
@@ -22,18 +22,27 @@ LOGPROB_TOLERANCE = 0.1
 
 @dataclass(frozen=True)
 class Answer:
-    """One request's greedy continuation; logprobs of prompt and continuation."""
+    """One request's greedy continuation; logprobs of the prompt, if asked, and of it.
+
+    `cached_tokens` are prompt tokens that the prefix cache had.
+    """
 
     prompt_tokens: int
+    cached_tokens: int
     token_ids: list[int]
     logprobs: list[float]
 
 
 @dataclass(frozen=True)
 class Run:
-    """What one server answered, and how its context chunks were served."""
+    """What one server answered, and how its context chunks were served.
 
-    answers: list[Answer]
+    `cold`: prompt logprobs from the first token on, for which SGLang computes the
+    whole prompt, in chunks. `warm`: the same again, now from the prefix cache.
+    """
+
+    cold: list[Answer]
+    warm: list[Answer]
     prefill: ContextPrefill
 
 
@@ -46,17 +55,17 @@ def prompts() -> list[str]:
 
 
 def ask(server: Server) -> Run:
-    """Send all prompts at once and read the counters back."""
-    replies = server.generate(
-        {
-            "text": prompts(),
-            "sampling_params": {"temperature": 0, "max_new_tokens": NEW_TOKENS},
-            "return_logprob": True,
-            "logprob_start_len": 0,
-        }
-    )
+    """Send all prompts at once, twice, and read the counters back."""
+    body = {
+        "text": prompts(),
+        "sampling_params": {"temperature": 0, "max_new_tokens": NEW_TOKENS},
+        "return_logprob": True,
+    }
+    cold = server.generate({**body, "logprob_start_len": 0})
+    warm = server.generate(body)
     return Run(
-        [_answer(reply["meta_info"]) for reply in replies],
+        [_answer(reply["meta_info"]) for reply in cold],
+        [_answer(reply["meta_info"]) for reply in warm],
         read_context_prefill(server.metrics()),
     )
 
@@ -78,11 +87,12 @@ def differences(
     return found
 
 
-def _answer(meta: dict[str, list[list[float]]]) -> Answer:
-    prompt, output = meta["input_token_logprobs"], meta["output_token_logprobs"]
-    # The first token of a prompt has no logprob.
+def _answer(meta: dict[str, Any]) -> Answer:
+    tokens = [*meta["input_token_logprobs"], *meta["output_token_logprobs"]]
     return Answer(
-        prompt_tokens=len(prompt),
-        token_ids=[int(token) for _, token, *_ in output],
-        logprobs=[p for p, *_ in (*prompt[1:], *output)],
+        prompt_tokens=int(meta["prompt_tokens"]),
+        cached_tokens=int(meta["cached_tokens"]),
+        token_ids=[int(token) for _, token, *_ in meta["output_token_logprobs"]],
+        # The first token of a prompt has no logprob.
+        logprobs=[float(p) for p, *_ in tokens if p is not None],
     )

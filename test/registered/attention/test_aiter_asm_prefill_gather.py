@@ -108,7 +108,12 @@ class TestAsmPrefillGatherIndices(CustomTestCase):
             return _asm_context_prefill_gather_indices(*args)
 
     def _assert_falls_back(
-        self, args: Any, reason: str, value: int, limit: int, mode: str = "EXTEND"
+        self,
+        args: tuple[torch.Tensor, torch.Tensor, torch.Tensor, int],
+        reason: str,
+        value: int,
+        limit: int,
+        mode: str = "EXTEND",
     ) -> None:
         """One warning that names the reason, both numbers, the mode and the batch."""
         with self.assertLogs(BACKEND_LOGGER, "WARNING") as logs:
