@@ -21,7 +21,7 @@ class Arm:
 
     @property
     def label(self) -> str:
-        return f"page {self.page_size}" + (" (page view)" if self.page_view else "")
+        return f"page {self.page_size}" + (", view" if self.page_view else "")
 
     @property
     def slug(self) -> str:

@@ -44,6 +44,9 @@ def compare_page_sizes(
     concurrency: Annotated[
         int | None, typer.Option(help="Requests in flight [default: by the hardware].")
     ] = None,
+    max_gen_toks: Annotated[
+        int, typer.Option(help="Longest answer in tokens; too short a one is wrong.")
+    ] = 1024,
     chunk: Annotated[
         int, typer.Option(help="Prefill chunk in tokens; small, so that prompts chunk.")
     ] = 256,
@@ -81,6 +84,7 @@ def compare_page_sizes(
             task=task or (TINY_TASK if model == TINY_MODEL else "gsm8k"),
             limit=limit or hardware.default_limit,
             concurrency=concurrency or hardware.concurrency,
+            max_gen_toks=max_gen_toks,
             chunk=chunk,
             port=port,
             defect=defect,

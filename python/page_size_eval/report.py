@@ -19,7 +19,9 @@ def print_table(console: Console, title: str, results: Sequence[ArmResult]) -> N
     """One line per arm."""
     table = Table(title=title)
     table.add_column("arm")
-    for name in ("n", *FILTERS, "ASM hits", "fallbacks"):
+    # "strict" and "flexible": an 80-column terminal has no room for the whole names.
+    filters = [name.partition("-")[0] for name in FILTERS]
+    for name in ("n", *filters, "ASM hits", "fallbacks"):
         table.add_column(name, justify="right")
     for result in results:
         prefill = result.prefill

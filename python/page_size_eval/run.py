@@ -29,6 +29,7 @@ class Settings:
     task: str
     limit: int | None
     concurrency: int
+    max_gen_toks: int
     chunk: int
     port: int | None
     defect: str | None
@@ -115,6 +116,7 @@ def _score(server: Server, settings: Settings) -> Score:
             settings.task,
             settings.limit,
             settings.concurrency,
+            settings.max_gen_toks,
         )
     except CannotMeasure:
         # A dead server is the better explanation of a failed request.

@@ -24,7 +24,12 @@ class Score:
 
 
 def score(
-    url: str, model: Path, task: str, limit: int | None, concurrency: int
+    url: str,
+    model: Path,
+    task: str,
+    limit: int | None,
+    concurrency: int,
+    max_gen_toks: int,
 ) -> Score:
     """Ask the server at `url` the questions of `task`.
 
@@ -34,6 +39,7 @@ def score(
         task: a task of lm-eval or of benchmark/gsm8k/tasks.
         limit: the first so many questions, or None for all.
         concurrency: requests in flight.
+        max_gen_toks: longest answer, in tokens; lm-eval's own 256 cuts real models.
 
     Raises:
         CannotMeasure: a request failed, or the task gave no score.
@@ -58,6 +64,7 @@ def score(
             },
             tasks=[task],
             limit=limit,
+            gen_kwargs={"max_gen_toks": max_gen_toks},
             bootstrap_iters=0,
             log_samples=True,
             task_manager=TaskManager(include_path=str(TASKS)),
