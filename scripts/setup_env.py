@@ -61,12 +61,12 @@ def pip_commands(host: dict[str, str], constraints: Path) -> list[list[str]]:
     return calls
 
 
-def show_host_packages(environment: Path) -> None:
-    """Let the environment import what this interpreter has, editable installs too."""
+def show_packages(environment: Path, folders: Sequence[str]) -> None:
+    """Let the environment import what lies in `folders`, editable installs too."""
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = environment / "lib" / version / "site-packages"
     # addsitedir, not a plain path: it follows the .pth files of editable installs.
-    lines = [f"import site; site.addsitedir({p!r})" for p in site.getsitepackages()]
+    lines = [f"import site; site.addsitedir({folder!r})" for folder in folders]
     (packages / "host_packages.pth").write_text("\n".join(lines) + "\n")
 
 
@@ -79,7 +79,7 @@ def build(environment: Path) -> int:
     if not (environment / "bin" / "python").exists():
         venv.create(environment, with_pip=True)
     if host:
-        show_host_packages(environment)
+        show_packages(environment, site.getsitepackages())
     with tempfile.TemporaryDirectory() as scratch:
         constraints = CONSTRAINTS
         if host:
