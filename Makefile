@@ -14,10 +14,10 @@ PORT ?=
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup gsm8k test lint type format env fork unfork
+.PHONY: help setup gsm8k test test-releases lint type format env fork unfork
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' Makefile
 
 $(READY): python/pyproject.toml python/constraints.txt scripts/setup_env.py
 	$(PYTHON) scripts/setup_env.py --venv $(VENV)
@@ -32,12 +32,16 @@ unfork: $(READY) ## put the installed SGLang back, byte for byte
 	$(PY) -m sglang_graft revert
 
 gsm8k: $(READY) ## gsm8k at page 1 and PAGE: make gsm8k PAGE=16 [MODEL= LIMIT= DEFECT=]
-	@$(PY) scripts/gsm8k_page_size.py --page $(PAGE) \
-	  $(if $(MODEL),--model $(MODEL)) $(if $(LIMIT),--limit $(LIMIT)) \
-	  $(if $(DEFECT),--defect $(DEFECT)) $(if $(PORT),--port $(PORT)) $(ARGS)
+	@$(PY) scripts/gsm8k_page_size.py --page='$(PAGE)' \
+	  $(if $(MODEL),--model='$(MODEL)') $(if $(LIMIT),--limit='$(LIMIT)') \
+	  $(if $(DEFECT),--defect='$(DEFECT)') $(if $(PORT),--port='$(PORT)') $(ARGS)
 
 test: fork ## the whole suite, on a CPU
 	$(PY) -m pytest
+
+test-releases: $(READY) ## the graft on SGLang 0.5.18 to 0.5.23, downloaded once
+	$(PY) scripts/fetch_releases.py --folder $(VENV)/releases
+	SGLANG_RELEASES=$(VENV)/releases $(PY) -m pytest test/sglang_graft/test_releases.py
 
 lint: $(READY) ## ruff, formatting, spelling
 	$(VENV)/bin/ruff check $(CODE)

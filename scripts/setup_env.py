@@ -70,14 +70,23 @@ def show_packages(environment: Path, folders: Sequence[str]) -> None:
     (packages / "host_packages.pth").write_text("\n".join(lines) + "\n")
 
 
+def _has_pip(environment: Path) -> bool:
+    python = environment / "bin" / "python"
+    if not python.exists():
+        return False
+    probe = [str(python), "-m", "pip", "--version"]
+    return subprocess.run(probe, capture_output=True).returncode == 0
+
+
 def build(environment: Path) -> int:
     """Create or complete the environment; returns pip's exit status."""
     host = host_versions()
     if host:
         kept = ", ".join(f"{n} {v}".strip() for n, v in host.items())
         print(f"setup: using what {sys.executable} has: {kept}", file=sys.stderr)
-    if not (environment / "bin" / "python").exists():
-        venv.create(environment, with_pip=True)
+    if not _has_pip(environment):
+        # Cleared: an earlier one may have been interrupted half made.
+        venv.create(environment, with_pip=True, clear=True)
     if host:
         show_packages(environment, site.getsitepackages())
     with tempfile.TemporaryDirectory() as scratch:
@@ -120,7 +129,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 2
-    return 2 if build(arguments.venv.resolve()) else 0
+    try:
+        return 2 if build(arguments.venv.resolve()) else 0
+    except KeyboardInterrupt:
+        print("setup: interrupted; run it again to complete it", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ EXAMPLES = """examples:
   python scripts/train_gsm_tiny.py --evaluate-only --questions 4
       score the committed weights on a CPU
   python scripts/train_gsm_tiny.py --steps 2 --batch-size 2 --questions 2 --bar 0 \\
-      --output /tmp/tiny --data-dir /tmp/tiny/data
+      --output tiny --data-dir tiny/data
       a smoke run on a CPU
 """
 

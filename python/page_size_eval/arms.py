@@ -40,6 +40,8 @@ class Arm:
 def arms_for(page_size: int) -> list[Arm]:
     """The baseline at page size 1, then `page_size`; 64 without and with the view.
 
+    For page size 1 that is the baseline twice: how much a score moves by itself.
+
     Raises:
         CannotMeasure: `page_size` is not one that the suite covers.
     """
@@ -48,9 +50,7 @@ def arms_for(page_size: int) -> list[Arm]:
             f"page size {page_size}: expected one of"
             f" {', '.join(map(str, PAGE_SIZES))}. Next: make gsm8k PAGE=16"
         )
-    arms = [Arm(1)]
-    if page_size != 1:
-        arms.append(Arm(page_size))
+    arms = [Arm(1), Arm(page_size)]
     if page_size == PAGE_VIEW_SIZE:
         arms.append(Arm(page_size, page_view=True))
     return arms

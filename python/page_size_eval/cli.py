@@ -22,7 +22,9 @@ TINY_TASK = "gsm_tiny"
 
 PASS, MEASURED_FAILURE, CANNOT_MEASURE = 0, 1, 2
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+app = typer.Typer(
+    add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+)
 
 
 @app.command()
@@ -39,19 +41,26 @@ def compare_page_sizes(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(help="First so many questions [default: 128 on a CPU, else all]."),
+        typer.Option(
+            min=1, help="First so many questions [default: 128 on a CPU, else all]."
+        ),
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(help="Requests in flight [default: by the hardware].")
+        int | None,
+        typer.Option(min=1, help="Requests in flight [default: by the hardware]."),
     ] = None,
     max_gen_toks: Annotated[
-        int, typer.Option(help="Longest answer in tokens; too short a one is wrong.")
+        int, typer.Option(min=1, help="Longest answer in tokens; cut, it is wrong.")
     ] = 1024,
     chunk: Annotated[
-        int, typer.Option(help="Prefill chunk in tokens; small, so that prompts chunk.")
+        int,
+        typer.Option(min=1, help="Prefill chunk in tokens; small, so prompts chunk."),
     ] = 256,
     port: Annotated[
-        int | None, typer.Option(help="Port of the servers [default: a free one].")
+        int | None,
+        typer.Option(
+            min=1, max=65535, help="Port of the servers [default: a free one]."
+        ),
     ] = None,
     defect: Annotated[
         str | None,
@@ -68,12 +77,14 @@ def compare_page_sizes(
 ) -> None:
     """Compare gsm8k at page size 1 and another one.
 
-    Example: python scripts/gsm8k_page_size.py --page 16 --limit 64
+    Example: .venv/bin/python scripts/gsm8k_page_size.py --page 16 --limit 64
 
     Exit status: 0 equal within the margin, 1 a measured loss, 2 nothing to compare.
     """
-    # A killed run stops its server: SIGTERM unwinds like Ctrl-C.
-    signal.signal(signal.SIGTERM, _interrupt)
+    # A killed run, or a closed terminal, stops its server: it unwinds like Ctrl-C.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     console = Console(stderr=True)
     try:
         hardware = detect()
@@ -81,9 +92,9 @@ def compare_page_sizes(
         settings = Settings(
             page_size=_page_size(page),
             model=model.resolve(),
-            task=task or (TINY_TASK if model == TINY_MODEL else "gsm8k"),
-            limit=limit or hardware.default_limit,
-            concurrency=concurrency or hardware.concurrency,
+            task=task or (TINY_TASK if model.resolve() == TINY_MODEL else "gsm8k"),
+            limit=hardware.default_limit if limit is None else limit,
+            concurrency=hardware.concurrency if concurrency is None else concurrency,
             max_gen_toks=max_gen_toks,
             chunk=chunk,
             port=port,
@@ -93,26 +104,29 @@ def compare_page_sizes(
         )
         check(settings)
         _require_fork()
-        console.print(f"results in {settings.output}")
+        _say(console, f"results in {settings.output}")
         _, wrong = compare(settings, hardware, Console())
     except CannotMeasure as error:
-        console.print(f"cannot measure: {error}", markup=False, highlight=False)
-        sys.exit(CANNOT_MEASURE)
-    except OSError as error:
-        console.print(
-            f"cannot measure: {error}. Next: check the disk and the rights on the"
-            " output folder, or give another one with --output",
-            markup=False,
-        )
+        _say(console, f"cannot measure: {error}")
         sys.exit(CANNOT_MEASURE)
     except KeyboardInterrupt:
-        console.print("cannot measure: interrupted; the server is stopped")
+        _say(console, "cannot measure: interrupted; the server is stopped")
+        sys.exit(CANNOT_MEASURE)
+    except Exception as error:
+        # Never exit status 1, which says that a loss was measured.
+        console.print_exception()
+        _say(console, f"cannot measure: unexpected {type(error).__name__}: {error}")
         sys.exit(CANNOT_MEASURE)
     for line in wrong:
-        console.print(f"worse: {line}", markup=False)
+        _say(console, f"worse: {line}")
     if not wrong:
-        console.print("pass: no page size loses more than the margin")
+        _say(console, "pass: no page size loses more than the margin")
     sys.exit(MEASURED_FAILURE if wrong else PASS)
+
+
+def _say(console: Console, text: str) -> None:
+    """A line as it is: paths stay whole for grep and copying."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def _page_size(text: str) -> int:

@@ -32,6 +32,15 @@ def require_defect(name: str) -> str:
     return name
 
 
+def require_planted(name: str, log: Path) -> None:
+    """Raise CannotMeasure unless the server with this log has planted the defect."""
+    if _planted(name) not in log.read_text(errors="replace"):
+        raise CannotMeasure(
+            f"defect {name}: expected the server to plant it, it did not. Next: make"
+            f" setup, which registers the plugin, and read {log}"
+        )
+
+
 def plant_requested() -> None:
     """Plant the defect that the environment names, in this process."""
     name = os.environ.get(VARIABLE)
@@ -44,7 +53,11 @@ def plant_requested() -> None:
         # SGLang logs a plugin's exception and serves on, which here would pass a
         # sound server off as a defective one.
         sys.exit(f"{VARIABLE}={name}: cannot be planted: {error!r}")
-    print(f"planted defect: {name} (pid {os.getpid()})", file=sys.stderr, flush=True)
+    print(_planted(name), file=sys.stderr, flush=True)
+
+
+def _planted(name: str) -> str:
+    return f"planted defect: {name}"
 
 
 def _initialise_platform() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from page_size_eval.errors import CannotMeasure
 from page_size_eval.scoring import FILTERS
 from page_size_eval.verdict import ArmResult
 
@@ -21,7 +23,7 @@ def print_table(console: Console, title: str, results: Sequence[ArmResult]) -> N
     table.add_column("arm")
     # "strict" and "flexible": an 80-column terminal has no room for the whole names.
     filters = [name.partition("-")[0] for name in FILTERS]
-    for name in ("n", *filters, "ASM hits", "fallbacks"):
+    for name in ("n", *filters, "empty", "ASM hits", "fallbacks"):
         table.add_column(name, justify="right")
     for result in results:
         prefill = result.prefill
@@ -29,7 +31,8 @@ def print_table(console: Console, title: str, results: Sequence[ArmResult]) -> N
             result.arm.label,
             str(result.score.n),
             *(f"{result.score.exact_match[name]:.4f}" for name in FILTERS),
-            str(prefill.hits) if result.arm.gathers else "unused",
+            str(result.score.empty),
+            str(prefill.hits),
             str(prefill.fallback_total),
         )
     console.print(table)
@@ -37,7 +40,15 @@ def print_table(console: Console, title: str, results: Sequence[ArmResult]) -> N
 
 def write_json(path: Path, content: Any) -> None:
     """Replace `path` as a whole: a full disk leaves the old file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_suffix(".partial")
-    scratch.write_text(json.dumps(content, indent=1, default=str) + "\n")
-    os.replace(scratch, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        scratch.write_text(json.dumps(content, indent=1, default=str) + "\n")
+        os.replace(scratch, path)
+    except OSError as error:
+        with suppress(OSError):
+            scratch.unlink()
+        raise CannotMeasure(
+            f"{path}: expected to be written, got {error.strerror}. Next: make room or"
+            " give another folder with --output"
+        ) from error

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,6 +26,8 @@ HOST = "127.0.0.1"
 START_TIMEOUT_S = 1800.0
 STOP_POLL_S = 0.2
 LOG_TAIL_LINES = 25
+LOG_LINE_CHARACTERS = 300
+FULL_DISK_BYTES = 2**16
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class ServerSpec:
     log: Path
     arguments: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    # Tells this server from another one that took the port first.
+    name: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def command(self) -> list[str]:
         """The argument vector; nothing of it passes through a shell."""
@@ -49,6 +55,7 @@ class ServerSpec:
             f"--chunked-prefill-size={self.chunk}",
             "--attention-backend=aiter",
             "--kv-cache-dtype=fp8_e4m3",
+            f"--served-model-name={self.name}",
             f"--host={HOST}",
             f"--port={self.port}",
             "--enable-metrics",
@@ -83,6 +90,9 @@ class Server:
         self.spec = spec
         self.url = f"http://{HOST}:{spec.port}"
         self._process: subprocess.Popen[bytes] | None = None
+        # Not through a proxy that the environment names.
+        self._http = requests.Session()
+        self._http.trust_env = False
         # SGLang leaves sockets and metric files in its temporary folder.
         self._scratch = tempfile.TemporaryDirectory(prefix="sglang-")
 
@@ -97,6 +107,8 @@ class Server:
                 env={
                     **os.environ,
                     "TMPDIR": self._scratch.name,
+                    # Counters of this server alone, whatever the user's shell has.
+                    "PROMETHEUS_MULTIPROC_DIR": self._scratch.name,
                     **self.spec.environment,
                 },
                 # Ctrl-C reaches this process alone, which then stops the server.
@@ -126,7 +138,7 @@ class Server:
         while (elapsed := time.monotonic() - started) < timeout_s:
             self.require_alive()
             try:
-                if requests.get(f"{self.url}/health_generate", timeout=30).ok:
+                if self._http.get(f"{self.url}/health_generate", timeout=30).ok:
                     return
             except requests.RequestException:
                 pass  # not listening yet: the process itself is watched above
@@ -171,6 +183,7 @@ class Server:
             psutil.wait_procs(family, timeout=STOP_POLL_S)
         self._process.wait()
         self._process = None
+        self._http.close()
         self._scratch.cleanup()
 
     def _get(self, path: str) -> requests.Response:
@@ -180,7 +193,9 @@ class Server:
         self, method: str, path: str, timeout_s: float, **body: Any
     ) -> requests.Response:
         try:
-            reply = requests.request(method, self.url + path, timeout=timeout_s, **body)
+            reply = self._http.request(
+                method, self.url + path, timeout=timeout_s, **body
+            )
             reply.raise_for_status()
         except requests.RequestException as error:
             # A server that just died takes a moment to be seen as ended.
@@ -195,9 +210,12 @@ class Server:
         return reply
 
     def _log_tail(self) -> str:
-        lines = self.spec.log.read_text(errors="replace").splitlines()
-        tail = "\n  ".join(lines[-LOG_TAIL_LINES:])
-        return f"Next: read {self.spec.log}, which ends with\n  {tail}"
+        log = self.spec.log
+        lines = log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:]
+        tail = "\n  ".join(line[:LOG_LINE_CHARACTERS] for line in lines)
+        full = shutil.disk_usage(log.parent).free < FULL_DISK_BYTES
+        room = f"make room, the disk of {log.parent} is full; then " if full else ""
+        return f"Next: {room}read {log}, which ends with\n  {tail}"
 
 
 def _session(leader: int) -> list[psutil.Process]:

@@ -125,8 +125,6 @@ def graft_context_branch(
             f"{EXTEND_METHOD} does not bind {', '.join(sorted(missing))}",
             f"adapt the call of {CONTEXT_METHOD} to the names of this release",
         )
-    if branch.body.deep_equals(template.body):
-        return method
     grafted = method.deep_replace(branch, branch.with_changes(body=template.body))
     assert isinstance(grafted, cst.FunctionDef)
     return grafted

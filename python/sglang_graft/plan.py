@@ -85,7 +85,7 @@ def writes_of(
     finished = Manifest(target.release, tuple(c.record for c in changes))
     if not changes and manifest is None:
         return ()
-    underway, dropped = _replacing(finished, changes, manifest, package)
+    underway, dropped = _replacing(finished, manifest, package)
     writes = [
         Write(backup_path(package, c.path), c.before)
         for c in changes
@@ -100,10 +100,7 @@ def writes_of(
 
 
 def _replacing(
-    finished: Manifest,
-    changes: tuple[FileChange, ...],
-    manifest: Manifest | None,
-    package: Path,
+    finished: Manifest, manifest: Manifest | None, package: Path
 ) -> tuple[Manifest, list[Write]]:
     """The manifest while an earlier graft is replaced, and what undoes its rest."""
     earlier = {r.path: r for r in manifest.files} if manifest else {}

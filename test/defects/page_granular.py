@@ -40,7 +40,6 @@ def plant() -> None:
             tok_idx = page_granular_indices(kv_indptr, fm.kv_indices, self.page_size)
             fm.asm_ctx_ready, fm.asm_ctx_tok_idx, fm.asm_ctx_cu_k = True, None, None
             if 0 <= int(tok_idx.max()) < num_kv_slots:
-                aiter_backend._count_asm_context_prefill("hit")
                 fm.asm_ctx_tok_idx = tok_idx
                 fm.asm_ctx_cu_k = kv_indptr.to(torch.int32)
         return fm.asm_ctx_tok_idx, fm.asm_ctx_cu_k

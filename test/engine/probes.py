@@ -76,23 +76,28 @@ def differences(
     """Every request whose tokens differ or whose logprobs differ too much, in words."""
     found = []
     for i, (want, have) in enumerate(zip(expected, got, strict=True)):
-        gaps = [abs(a - b) for a, b in zip(want.logprobs, have.logprobs, strict=False)]
-        worst = max(range(len(gaps)), key=gaps.__getitem__)
-        if want.token_ids != have.token_ids or gaps[worst] > tolerance:
+        gaps = [abs(a - b) for a, b in zip(want.logprobs, have.logprobs, strict=True)]
+        # NaN is no small difference.
+        wrong = [at for at, gap in enumerate(gaps) if not gap <= tolerance]
+        if want.token_ids != have.token_ids or wrong:
             found.append(
                 f"request {i} ({want.prompt_tokens} prompt tokens): tokens"
-                f" {have.token_ids} for {want.token_ids}; largest logprob difference"
-                f" {gaps[worst]:.4f} at position {worst}"
+                f" {have.token_ids} for {want.token_ids}; {len(wrong)} of {len(gaps)}"
+                f" logprobs differ, the first at {wrong[:1]}, by at most"
+                f" {max(gaps):.4f}"
             )
     return found
 
 
 def _answer(meta: dict[str, Any]) -> Answer:
-    tokens = [*meta["input_token_logprobs"], *meta["output_token_logprobs"]]
+    prompt = meta["input_token_logprobs"]
+    # The first token of a prompt has no logprob.
+    if prompt and prompt[0][0] is None:
+        prompt = prompt[1:]
+    tokens = [*prompt, *meta["output_token_logprobs"]]
     return Answer(
         prompt_tokens=int(meta["prompt_tokens"]),
         cached_tokens=int(meta["cached_tokens"]),
         token_ids=[int(token) for _, token, *_ in meta["output_token_logprobs"]],
-        # The first token of a prompt has no logprob.
-        logprobs=[float(p) for p, *_ in tokens if p is not None],
+        logprobs=[float(p) for p, *_ in tokens],
     )

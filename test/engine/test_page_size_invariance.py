@@ -56,16 +56,22 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
             ]
             for case, server in zip(pair, servers, strict=True):
                 server.wait_until_ready()
-                assert server.info()["page_size"] == case[0].page_size
+                info = server.info()
+                assert info["served_model_name"] == server.spec.name
+                assert info["page_size"] == case[0].page_size
             for case, server in zip(pair, servers, strict=True):
                 done[case] = ask(server)
     return done
 
 
 def _spec(arm: Arm, defect: str | None, logs: Path) -> ServerSpec:
-    environment = {**CPU.environment, **arm.environment()}
-    if defect:
-        environment[VARIABLE] = defect
+    environment = {
+        **CPU.environment,
+        **arm.environment(),
+        VARIABLE: defect or "",
+        # Every batch's indices, as the real producer made them, go through the helper.
+        "SGLANG_GFX_ASM_CTX_GATHER_CHECK": "1",
+    }
     # With the radix cache, so that prefixes come from other requests' pages too.
     arguments = [a for a in CPU.arguments if a != "--disable-radix-cache"]
     return ServerSpec(

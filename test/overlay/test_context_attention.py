@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import prometheus_client
 import pytest
 import torch
 from sglang.srt.layers.attention import aiter_backend
@@ -13,6 +14,7 @@ from overlay.batches import SLOTS, extend_batch
 
 FP8 = torch.float8_e4m3fn
 HEADS, KV_HEADS, DIM = 4, 2, 256
+LAYER, MAX_Q_LEN = 7, 3
 
 
 class Kernel:
@@ -44,8 +46,9 @@ def backend_with_pool(backend: Any) -> Any:
     rows = torch.arange(SLOTS) % 120
     shape = (SLOTS, KV_HEADS, DIM)
     k = rows[:, None, None].expand(shape).to(torch.uint8).contiguous()
-    pool = (k.view(FP8), (k + 1).view(FP8))
-    backend.token_to_kv_pool = SimpleNamespace(get_kv_buffer=lambda layer_id: pool)
+    pools = {LAYER: (k.view(FP8), (k + 1).view(FP8))}
+    backend.token_to_kv_pool = SimpleNamespace(get_kv_buffer=pools.__getitem__)
+    backend.forward_metadata.max_q_len = MAX_Q_LEN
     backend.k_scale = torch.ones(1)
     backend.input_dtype = torch.float16
     backend.qo_indptr = torch.tensor([0, 3, 5, 99], dtype=torch.int32)
@@ -56,7 +59,7 @@ def backend_with_pool(backend: Any) -> Any:
 
 def attend(backend: Any, batch: Any) -> Any:
     layer = SimpleNamespace(
-        layer_id=0,
+        layer_id=LAYER,
         tp_q_head_num=HEADS,
         tp_k_head_num=KV_HEADS,
         tp_v_head_num=KV_HEADS,
@@ -93,7 +96,8 @@ def test_scales_and_lengths_reach_the_kernel(kernel: Kernel) -> None:
     assert [float(s) for s in (q_descale, k_descale, v_descale)] == [1.0, 0.5, 0.25]
     assert all(s.shape == (1,) for s in (q_descale, k_descale, v_descale))
     assert (cu_q.tolist(), cu_k.tolist()) == ([0, 3, 5], [0, 9, 13])
-    assert (max_q, max_k) == (9, 9)
+    assert (max_q, max_k) == (MAX_Q_LEN, 9)
+    assert args[0].shape == (5, HEADS, DIM)
     assert kwargs == {"softmax_scale": 0.03, "causal": True}
 
 
@@ -104,16 +108,50 @@ def test_output_has_the_models_dtype_and_width(kernel: Kernel) -> None:
 
 
 def test_a_batchs_own_query_offsets_win(kernel: Kernel) -> None:
-    """Since 0.5.22 they are in the metadata; the backend's are shared and reused."""
+    """Since 0.5.23 they are in the metadata; the backend's are shared and reused."""
     backend, batch = extend_batch([9, 4])
     backend.forward_metadata.qo_indptr = torch.tensor([0, 1, 5, 7], dtype=torch.int32)
     attend(backend_with_pool(backend), batch)
     assert kernel.calls[0][0][6].tolist() == [0, 1, 5]
 
 
-def test_returns_none_for_the_paged_kernel(kernel: Kernel) -> None:
+@pytest.mark.parametrize(
+    ("slot", "served"), [(SLOTS - 1, True), (SLOTS, False), (-1, False)]
+)
+def test_slots_are_held_against_the_pool(
+    slot: int, served: bool, kernel: Kernel
+) -> None:
     backend, batch = extend_batch([9, 4], host_lens=None)
-    backend.forward_metadata.kv_indices[0] = -1
+    backend.forward_metadata.kv_indices[2] = slot
     _, out = attend(backend_with_pool(backend), batch)
-    assert out is None
-    assert kernel.calls == []
+    assert (out is not None) == served == bool(kernel.calls)
+
+
+def test_batch_is_counted_once_over_its_layers_and_the_first_is_logged(
+    kernel: Kernel, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    aiter_backend._asm_context_prefill_counts.clear()
+    for _ in range(2):
+        backend, batch = extend_batch([9, 4])
+        for _ in range(3):
+            attend(backend_with_pool(backend), batch)
+    assert dict(aiter_backend._asm_context_prefill_counts) == {"hit": 2}
+    assert caplog.text.count("serving context chunks") == 1
+
+
+def test_counts_are_on_prometheus_where_sglang_serves_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "unused")
+    monkeypatch.setattr(aiter_backend, "_asm_context_prefill_metric", None)
+    try:
+        for outcome in ("hit", "slot_past_pool", "slot_past_pool"):
+            aiter_backend._count_asm_context_prefill(outcome)
+        value = prometheus_client.REGISTRY.get_sample_value
+        name = "sglang:asm_context_prefill_total"
+        assert value(name, {"outcome": "hit"}) == 1
+        assert value(name, {"outcome": "slot_past_pool"}) == 2
+    finally:
+        registry = prometheus_client.REGISTRY
+        registry.unregister(aiter_backend._asm_context_prefill_metric)

@@ -13,7 +13,8 @@ PROGRAM = """
 import importlib.util, sys
 class OnlyTorch:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {"sglang", "aiter", "prometheus_client"}:
+        installed = name.split(".")[0] not in sys.stdlib_module_names
+        if installed and sys._getframe(1).f_globals.get("__name__") == "overlay":
             raise ImportError(name)
 sys.meta_path.insert(0, OnlyTorch())
 spec = importlib.util.spec_from_file_location("overlay", sys.argv[1])

@@ -41,7 +41,7 @@ def worker_of(server: Server) -> int:
 
 
 def test_leaves_no_process_behind(tmp_path: Path) -> None:
-    with Server(spec(tmp_path, "ready")) as server:
+    with Server(spec(tmp_path, "sound")) as server:
         server.wait_until_ready(30)
         worker = worker_of(server)
     assert not runs(worker)
@@ -69,7 +69,7 @@ def test_death_while_asked_shows_status_and_log(tmp_path: Path) -> None:
 
 def test_not_ready_in_time_says_so(tmp_path: Path) -> None:
     with (
-        Server(spec(tmp_path, "ready")) as server,
+        Server(spec(tmp_path, "sound")) as server,
         pytest.raises(CannotMeasure, match="ready within 0 s"),
     ):
         server.wait_until_ready(0)

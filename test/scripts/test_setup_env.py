@@ -86,3 +86,15 @@ def test_an_old_interpreter_is_told_what_to_do() -> None:
     )
     assert done.returncode == 2
     assert "PYTHON=/path/to/python3.11" in done.stderr
+
+
+def test_an_interrupted_environment_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before pip was in it, an environment has python alone."""
+    environment = tmp_path / "venv"
+    venv.create(environment, with_pip=False)
+    monkeypatch.setattr(setup_env, "pip_commands", lambda host, constraints: [])
+    assert setup_env.build(environment) == 0
+    python = str(environment / "bin" / "python")
+    assert subprocess.run([python, "-m", "pip", "--version"]).returncode == 0

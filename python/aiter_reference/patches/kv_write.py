@@ -29,9 +29,10 @@ def launch_reshape_and_cache_flash(
         k_scale, v_scale: one element each: what is stored is key / k_scale.
     """
     slots = slot_mapping.long()
-    if swa_slot_mapping is not None:
-        slots = swa_slot_mapping[slots].long()
     live = slots >= 0
+    if swa_slot_mapping is not None:
+        slots = swa_slot_mapping[slots.clamp(min=0)].long()
+        live &= slots >= 0
     for rows, cache, scale in (
         (key, key_cache, k_scale),
         (value, value_cache, v_scale),

@@ -23,10 +23,9 @@ PAGE_SIZES = (1, 16, 64)
 # Long contexts of a chunked prefill; lengths that end inside a page, at its end, one
 # before and one after, at 16 and at 64; rows of no and of one token among long ones.
 BATCHES = (
-    [43616, 1024, 512],
-    [2048],
+    [40000, 900, 257],
+    [3000],
     [1],
-    [1000, 33, 1],
     [15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129],
     [0, 70, 0, 0, 33, 1, 0],
 )

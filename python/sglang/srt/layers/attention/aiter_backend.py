@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 # validated ones. Costs two device synchronisations per batch.
 _GFX_ASM_CTX_GATHER_CHECK = os.environ.get("SGLANG_GFX_ASM_CTX_GATHER_CHECK") == "1"
 
-# Context-chunk batches per outcome: "hit", or the reason of a fall back to the paged
-# kernel. The same counts are on /metrics where SGLang serves it.
+# Batches per outcome: "hit", a batch whose context chunks the ASM kernel served, or the
+# reason of a fall back to the paged kernel. Also on /metrics where SGLang serves it.
 _asm_context_prefill_counts: Counter[str] = Counter()
 _asm_context_prefill_metric: Any = None
 
@@ -45,8 +45,9 @@ def _count_asm_context_prefill(outcome: str) -> None:
 
         _asm_context_prefill_metric = PrometheusCounter(
             "sglang:asm_context_prefill",
-            "Extend batches with a prefix that reached the ASM context-chunk branch,"
-            " by outcome: hit, or the reason why the paged kernel served instead.",
+            "Batches by outcome: hit, the ASM kernel served their context chunks from"
+            " gathered K/V; else the reason why the paged kernel serves them. Summed"
+            " over ranks.",
             labelnames=["outcome"],
         )
     _asm_context_prefill_metric.labels(outcome=outcome).inc()
@@ -242,8 +243,6 @@ class AiterAttnBackend:
                 _require_same_indices((tok_idx, cu_k), gathered)
             elif gathered is not None:
                 tok_idx, cu_k = gathered[0], gathered[1].to(torch.int32)
-        if tok_idx is not None:
-            _count_asm_context_prefill("hit")
         fm.asm_ctx_ready, fm.asm_ctx_tok_idx, fm.asm_ctx_cu_k = True, tok_idx, cu_k
         return tok_idx, cu_k
 
@@ -276,7 +275,10 @@ class AiterAttnBackend:
         )
         if tok_idx is None:
             return None
-        # Releases before 0.5.22 keep an extend batch's offsets on the backend alone.
+        if not getattr(fm, "asm_ctx_counted", False):
+            fm.asm_ctx_counted = True
+            _count_asm_context_prefill("hit")
+        # Releases before 0.5.23 keep an extend batch's offsets on the backend alone.
         qo_indptr = backend.qo_indptr if fm.qo_indptr is None else fm.qo_indptr
         o: torch.Tensor = flash_attn_varlen_fp8_pertensor_func(
             q.contiguous()
