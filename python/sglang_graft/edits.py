@@ -68,12 +68,6 @@ EDITS: tuple[Edit, ...] = (
         "when upstream's helper passes the helper tests of this repository",
     ),
     Edit(
-        "_gather_kv_rows",
-        "K and V are gathered by one function, at every head count",
-        _GATHER_FIX,
-        "when upstream gathers through one function",
-    ),
-    Edit(
         "_require_same_indices",
         "the cross-check raises with both values, where upstream asserts without",
         _INDEX_REUSE,
@@ -98,6 +92,14 @@ EDITS: tuple[Edit, ...] = (
         "the inline branch of forward_extend calls the method instead",
         _GATHER_FIX,
         "with _forward_extend_asm_context",
+    ),
+    Edit(
+        "srt/layers/attention/aiter_kv_gather.py",
+        "K and V gathered in one launch, 16 bytes per thread, where index_select over"
+        " byte views takes two passes that work element by element",
+        _GATHER_FIX,
+        "when upstream's gather is as fast in benchmark/kv_gather, or the ASM kernel"
+        " reads the paged pool itself",
     ),
 )
 

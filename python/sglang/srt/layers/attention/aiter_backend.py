@@ -172,13 +172,6 @@ def _asm_context_prefill_gather_indices(
     return tok_idx, cu_k
 
 
-def _gather_kv_rows(cache: torch.Tensor, tok_idx: torch.Tensor) -> torch.Tensor:
-    """Rows `tok_idx` [total_k] (slots) of `cache` [slots, heads, dim], contiguous."""
-    # Through bytes: torch has no index_select for fp8.
-    rows = cache.flatten(1).view(torch.uint8).index_select(0, tok_idx)
-    return rows.view(cache.dtype).view(-1, *cache.shape[1:])
-
-
 def _require_same_indices(
     fast: tuple[torch.Tensor | None, torch.Tensor | None],
     validated: tuple[torch.Tensor, torch.Tensor] | None,
@@ -266,6 +259,9 @@ class AiterAttnBackend:
             [extend tokens, q heads * 256] in the model's dtype, or None for a batch
             that the paged kernel must serve.
         """
+        # Here, so that the rest of this file needs torch alone.
+        from sglang.srt.layers.attention.aiter_kv_gather import gather_kv
+
         backend: Any = self
         fm = backend.forward_metadata
         bs = forward_batch.batch_size
@@ -278,14 +274,15 @@ class AiterAttnBackend:
         if not getattr(fm, "asm_ctx_counted", False):
             fm.asm_ctx_counted = True
             _count_asm_context_prefill("hit")
+        k, v = gather_kv(k_cache, v_cache, tok_idx)
         # Releases before 0.5.23 keep an extend batch's offsets on the backend alone.
         qo_indptr = backend.qo_indptr if fm.qo_indptr is None else fm.qo_indptr
         o: torch.Tensor = flash_attn_varlen_fp8_pertensor_func(
             q.contiguous()
             .view(-1, layer.tp_q_head_num, layer.qk_head_dim)
             .to(k_cache.dtype),
-            _gather_kv_rows(k_cache, tok_idx),
-            _gather_kv_rows(v_cache, tok_idx),
+            k,
+            v,
             # q is cast as it is, so its descale is the unit scale of the backend,
             # not the scale that K was stored with.
             backend.k_scale.reshape(1),
