@@ -53,7 +53,10 @@ def test_ordinary_batch_needs_no_validation(lens: list[int], declared: bool) -> 
 
 @pytest.mark.parametrize("lens", LENS, ids=str)
 @pytest.mark.parametrize(
-    "unusual", [{"spec_info": object()}, {"host_lens": None}], ids=["spec", "no host"]
+    "unusual",
+    # A speculative batch's info may well be empty.
+    [{"spec_info": object()}, {"spec_info": ()}, {"host_lens": None}],
+    ids=["spec", "empty spec", "no host"],
 )
 def test_other_batches_are_validated_to_the_same(
     lens: list[int], unusual: dict[str, Any]

@@ -213,7 +213,9 @@ class AiterAttnBackend:
             return fm.asm_ctx_tok_idx, fm.asm_ctx_cu_k
 
         host_lens = forward_batch.seq_lens_cpu
-        plain = forward_batch.forward_mode.is_extend() and not forward_batch.spec_info
+        plain = forward_batch.spec_info is None and (
+            forward_batch.forward_mode.is_extend()
+        )
         total_k = int(host_lens[:bs].sum()) if plain and host_lens is not None else 0
         ordinary = 0 < total_k <= fm.kv_indices.numel()
 
