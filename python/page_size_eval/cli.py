@@ -102,10 +102,10 @@ def compare_page_sizes(
             server_arguments=tuple(server_argument or ()),
             output=(output or ROOT / "results" / f"gsm8k-{stamp}").resolve(),
         )
-        check(settings)
+        arms = check(settings)
         _require_fork()
         _say(console, f"results in {settings.output}")
-        _, wrong = compare(settings, hardware, Console())
+        _, wrong = compare(settings, arms, hardware, Console())
     except CannotMeasure as error:
         _say(console, f"cannot measure: {error}")
         sys.exit(CANNOT_MEASURE)

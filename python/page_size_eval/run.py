@@ -62,14 +62,13 @@ def check(settings: Settings) -> list[Arm]:
 
 
 def compare(
-    settings: Settings, hardware: Hardware, console: Console
+    settings: Settings, arms: Sequence[Arm], hardware: Hardware, console: Console
 ) -> tuple[list[ArmResult], list[str]]:
-    """Measure every arm. Returns the results and what is wrong with them.
+    """Measure the arms that `check` gave. Returns the results and what is wrong.
 
     Raises:
         CannotMeasure: an arm gave no score; what was measured before it is written.
     """
-    arms = check(settings)
     results: list[ArmResult] = []
     _write(results, arms, settings, hardware)
     for arm in arms:

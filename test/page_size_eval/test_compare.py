@@ -41,7 +41,7 @@ def compare(
 ) -> tuple[list[float], list[str]]:
     monkeypatch.setattr(run, "ServerSpec", functools.partial(FakeSpec, mode=mode))
     console = Console(quiet=True)
-    results, wrong = run.compare(settings, CPU, console)
+    results, wrong = run.compare(settings, run.check(settings), CPU, console)
     return [result.gated for result in results], wrong
 
 
