@@ -7,6 +7,16 @@ from typing import Any
 
 from benchmark.kv_gather.tables import spread, table
 
+COMPARED = (
+    "row bytes",
+    "tokens",
+    "gather us",
+    "copy us",
+    "two index_select us",
+    "share of copy",
+    "against index_select",
+)
+
 
 def gather_table(result: dict[str, Any]) -> str:
     """Every length at pages of 16, beside the copy and index_select."""
@@ -29,13 +39,7 @@ def gather_table(result: dict[str, Any]) -> str:
             )
         )
     header = (
-        "row bytes",
-        "tokens",
-        "gather us",
-        "copy us",
-        "two index_select us",
-        "share of copy",
-        "against index_select",
+        *COMPARED,
         "GB/s",
         f"share of {peak / 1000:.0f} GB/s",
     )
@@ -60,15 +64,7 @@ def launched_table(lines: list[dict[str, Any]]) -> str:
                 f"{old / ours:.2f}x",
             )
         )
-    header = (
-        "row bytes",
-        "tokens",
-        "gather us",
-        "copy us",
-        "two index_select us",
-        "share of copy",
-        "against index_select",
-    )
+    header = COMPARED
     title = "Gather alone, one launch between two events on a stream, pages of 16"
     return table(title, header, rows)
 
