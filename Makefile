@@ -6,15 +6,14 @@ PY := $(VENV)/bin/python
 READY := $(VENV)/.ready
 CODE := python scripts test benchmark
 
-PAGE ?= 16
-MODEL ?=
-LIMIT ?=
-DEFECT ?=
-PORT ?=
-ARGS ?=
+# Options of the scripts, handed on through the environment: none goes through a shell.
+# OPTIONS is for the rest, such as --dry-run, as words of the command line.
+NAMES := PAGE MODEL TP TASK LIMIT CONCURRENCY CHUNK MAX_GEN_TOKS REPEATS MARGIN ARGS \
+	BASE_URLS BASELINE DEFECT PORT OUTPUT
+OPTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup gsm8k test test-releases lint type format env fork unfork
+.PHONY: help setup gsm8k parity test test-releases lint type format env fork unfork
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' Makefile
@@ -31,10 +30,13 @@ fork: $(READY) ## splice the overlay into the installed SGLang
 unfork: $(READY) ## put the installed SGLang back, byte for byte
 	$(PY) -m sglang_graft revert
 
-gsm8k: $(READY) ## gsm8k at page 1 and PAGE: make gsm8k PAGE=16 [MODEL= LIMIT= DEFECT=]
-	@$(PY) scripts/gsm8k_page_size.py --page='$(PAGE)' \
-	  $(if $(MODEL),--model='$(MODEL)') $(if $(LIMIT),--limit='$(LIMIT)') \
-	  $(if $(DEFECT),--defect='$(DEFECT)') $(if $(PORT),--port='$(PORT)') $(ARGS)
+$(foreach name,$(NAMES),$(eval gsm8k parity: export GSM8K_$(name) := $$(value $(name))))
+
+gsm8k: $(READY) ## gsm8k at page 1, 1 again and PAGE (all: 16, 64): make gsm8k PAGE=16
+	@$(PY) scripts/gsm8k_page_size.py $(OPTIONS)
+
+parity: $(READY) ## logprobs of fixed prompts, page size against page size
+	@$(PY) scripts/page_size_parity.py $(OPTIONS)
 
 test: fork ## the whole suite, on a CPU
 	$(PY) -m pytest

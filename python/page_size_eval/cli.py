@@ -2,151 +2,129 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import time
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-import sglang_graft
-from page_size_eval.errors import CannotMeasure
-from page_size_eval.hardware import detect
-from page_size_eval.run import Settings, check, compare
-
-ROOT = Path(__file__).resolve().parents[2]
-TINY_MODEL = ROOT / "benchmark" / "gsm8k" / "tiny_model"
-TINY_TASK = "gsm_tiny"
-
-PASS, MEASURED_FAILURE, CANNOT_MEASURE = 0, 1, 2
-
-app = typer.Typer(
-    add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+from page_size_eval.command_line import new_app, option, refusing, require_fork
+from page_size_eval.parsing import (
+    parse_page_sizes,
+    parse_server_arguments,
+    parse_tree,
+    parse_urls,
 )
+from page_size_eval.run import Consoles, Options, run
+from page_size_eval.serving.hardware import detect
+from page_size_eval.settings import ROOT, TINY_MODEL, TINY_TASK, Settings
+
+app = new_app()
 
 
 @app.command()
 def compare_page_sizes(
-    page: Annotated[str, typer.Option(help="Page size to compare with 1.")] = "16",
+    page: Annotated[
+        str | None, option("page", "Page sizes to compare with 1 [default: 16 64].")
+    ] = None,
     model: Annotated[
-        Path, typer.Option(help="Model folder; the tiny probe model by default.")
+        Path, option("model", "Model folder; the tiny probe model by default.")
     ] = TINY_MODEL,
+    tp: Annotated[int, option("tp", "Ranks of tensor parallelism.", min=1)] = 1,
     task: Annotated[
         str | None,
-        typer.Option(
-            help="lm-eval task [default: gsm_tiny, or gsm8k for another model]."
-        ),
+        option("task", "lm-eval task [default: gsm_tiny; gsm8k for another model]."),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="First so many questions [default: 128 on a CPU, else all]."
-        ),
+        option("limit", "First so many questions [default: 200 on a CPU].", min=1),
     ] = None,
     concurrency: Annotated[
-        int | None,
-        typer.Option(min=1, help="Requests in flight [default: by the hardware]."),
+        int | None, option("concurrency", "Requests in flight, per arm.", min=1)
     ] = None,
-    max_gen_toks: Annotated[
-        int, typer.Option(min=1, help="Longest answer in tokens; cut, it is wrong.")
-    ] = 1024,
     chunk: Annotated[
-        int,
-        typer.Option(min=1, help="Prefill chunk in tokens; small, so prompts chunk."),
+        int, option("chunk", "Prefill chunk in tokens; small: prompts chunk.", min=1)
     ] = 256,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=65535, help="Port of the servers [default: a free one]."
+    max_gen_toks: Annotated[
+        int, option("max-gen-toks", "Longest answer in tokens.", min=1)
+    ] = 2048,
+    repeats: Annotated[
+        int, option("repeats", "Passes over the questions, per arm.", min=1)
+    ] = 1,
+    margin: Annotated[
+        float | None,
+        option(
+            "margin", "Points that still are equal [default: 2; 1 from 3 repeats on]."
         ),
     ] = None,
-    defect: Annotated[
+    max_unanswered: Annotated[
+        float,
+        option(
+            "max-unanswered", "Share of failed, late, cut or empty answers allowed."
+        ),
+    ] = 0.02,
+    request_timeout: Annotated[
+        float, option("request-timeout", "Seconds that one answer may take.")
+    ] = 1800.0,
+    args: Annotated[
+        str | None, option("args", "Arguments for the servers, passed as they are.")
+    ] = None,
+    base_urls: Annotated[
         str | None,
-        typer.Option(help="Plant a defect of test/defects, to see the fall."),
+        option("base-urls", "Servers that already run, the baseline first."),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        option("baseline", "Folder with another sglang package, shown beside."),
+    ] = None,
+    defect: Annotated[
+        str | None, option("defect", "Plant a defect of test/defects.")
+    ] = None,
+    port: Annotated[
+        int | None, option("port", "Port of the servers.", min=1, max=65535)
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(help="Folder of the results [default: results/<time>]."),
+        option("output", "Folder of the results [default: results/<task>-<recipe>/]."),
     ] = None,
-    server_argument: Annotated[
-        list[str] | None,
-        typer.Option(help="Passed to the server as it is; repeatable."),
-    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Leave an unfinished run alone; begin anew.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the commands; start nothing.")
+    ] = False,
 ) -> None:
-    """Compare gsm8k at page size 1 and another one.
+    """Compare gsm8k at page size 1 and others, through the real server.
 
     Example: .venv/bin/python scripts/gsm8k_page_size.py --page 16 --limit 64
 
-    Exit status: 0 equal within the margin, 1 a measured loss, 2 nothing to compare.
+    Exit status: 0 equivalent within the margin, 1 a measured difference, 2 nothing that
+    could be concluded.
     """
-    # A killed run, or a closed terminal, stops its server: it unwinds like Ctrl-C.
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, _interrupt)
     console = Console(stderr=True)
-    try:
+    with refusing(console):
         hardware = detect()
-        stamp = time.strftime("%Y%m%d-%H%M%S")
+        is_tiny = model.resolve() == TINY_MODEL and not base_urls
         settings = Settings(
-            page_size=_page_size(page),
+            page_sizes=parse_page_sizes(page),
             model=model.resolve(),
-            task=task or (TINY_TASK if model.resolve() == TINY_MODEL else "gsm8k"),
+            task=task or (TINY_TASK if is_tiny else "gsm8k"),
             limit=hardware.default_limit if limit is None else limit,
             concurrency=hardware.concurrency if concurrency is None else concurrency,
-            max_gen_toks=max_gen_toks,
             chunk=chunk,
+            max_gen_toks=max_gen_toks,
+            repeats=repeats,
+            margin=None if margin is None else margin / 100,
+            max_unanswered=max_unanswered,
+            request_timeout_s=request_timeout,
             port=port,
             defect=defect,
-            server_arguments=tuple(server_argument or ()),
-            output=(output or ROOT / "results" / f"gsm8k-{stamp}").resolve(),
+            tree=parse_tree(baseline),
+            urls=parse_urls(base_urls),
+            server_arguments=parse_server_arguments(tp, args),
         )
-        arms = check(settings)
-        _require_fork()
-        _say(console, f"results in {settings.output}")
-        _, wrong = compare(settings, arms, hardware, Console())
-    except CannotMeasure as error:
-        _say(console, f"cannot measure: {error}")
-        sys.exit(CANNOT_MEASURE)
-    except KeyboardInterrupt:
-        _say(console, "cannot measure: interrupted; the server is stopped")
-        sys.exit(CANNOT_MEASURE)
-    except Exception as error:
-        # Never exit status 1, which says that a loss was measured.
-        console.print_exception()
-        _say(console, f"cannot measure: unexpected {type(error).__name__}: {error}")
-        sys.exit(CANNOT_MEASURE)
-    for line in wrong:
-        _say(console, f"worse: {line}")
-    if not wrong:
-        _say(console, "pass: no page size loses more than the margin")
-    sys.exit(MEASURED_FAILURE if wrong else PASS)
-
-
-def _say(console: Console, text: str) -> None:
-    """A line as it is: paths stay whole for grep and copying."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-
-def _page_size(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise CannotMeasure(
-            f"page size {text!r}: expected a number. Next: make gsm8k PAGE=16"
-        ) from None
-
-
-def _require_fork() -> None:
-    """Splice the overlay into the installed SGLang, if that is still to be done."""
-    outcome = sglang_graft.apply(None)
-    if isinstance(outcome, sglang_graft.Refused):
-        raise CannotMeasure(
-            f"SGLang cannot be grafted: {outcome.anchor}: {outcome.reason}."
-            f" Next: {outcome.next_step}"
-        )
-
-
-def _interrupt(signum: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt
+        options = Options(ROOT / "results", output, fresh, dry_run)
+        if not dry_run and not settings.urls:
+            require_fork()
+        sys.exit(run(settings, options, hardware, Consoles(Console(), console)))

@@ -1,4 +1,4 @@
-"""The one error that a run ends with when there is nothing to score."""
+"""The errors that a run ends with when there is nothing to score."""
 
 from __future__ import annotations
 
@@ -8,3 +8,7 @@ class CannotMeasure(Exception):
 
     The message says what was expected, what came, where, and what to do next.
     """
+
+
+class ServerDied(CannotMeasure):
+    """A server ended by itself; what it had answered is kept."""

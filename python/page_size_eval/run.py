@@ -1,175 +1,171 @@
-"""The comparison: one fresh server per page size, the same questions to each."""
+"""A run: every arm measured, then compared, shown and written down."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import shlex
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
-from page_size_eval.arms import Arm, arms_for
-from page_size_eval.defect import VARIABLE, require_defect, require_planted
-from page_size_eval.errors import CannotMeasure
-from page_size_eval.hardware import Hardware
-from page_size_eval.metrics import read_context_prefill
-from page_size_eval.report import print_table, write_json
-from page_size_eval.scoring import Score, require_task, score
-from page_size_eval.server import Server, ServerSpec, pick_port
-from page_size_eval.verdict import (
-    ArmResult,
-    failures,
-    require_comparable,
-    require_path_served,
-)
+from page_size_eval.arms import Arm
+from page_size_eval.asking.scoring import require_task
+from page_size_eval.command_line import say
+from page_size_eval.comparison.comparison import compare
+from page_size_eval.comparison.outcome import Comparison
+from page_size_eval.comparison.path import require_path_served
+from page_size_eval.dry_run import print_commands
+from page_size_eval.folder import RESULTS, RunFolder, open_folder, pick_folder
+from page_size_eval.measure import Measurement
+from page_size_eval.measured import MeasuredArm
+from page_size_eval.preparation import prepare_arms
+from page_size_eval.recipe import make_recipe
+from page_size_eval.reporting.files import write_json, write_text
+from page_size_eval.reporting.markdown import write_markdown
+from page_size_eval.reporting.plot import plot
+from page_size_eval.reporting.progress import show_progress
+from page_size_eval.reporting.table import print_report
+from page_size_eval.reporting.titles import Title
+from page_size_eval.servers import Servers
+from page_size_eval.serving.hardware import Hardware
+from page_size_eval.settings import Settings
 
 
 @dataclass(frozen=True)
-class Settings:
-    """One run of the script."""
+class Options:
+    """Where a run writes, and whether it runs.
 
-    page_size: int
-    model: Path
-    task: str
-    limit: int | None
-    concurrency: int
-    max_gen_toks: int
-    chunk: int
-    port: int | None
-    defect: str | None
-    server_arguments: tuple[str, ...]
-    output: Path
+    Attributes:
+        parent: of the folders that runs get by their recipe.
+        output: this folder instead.
+        fresh: leave an unfinished run alone.
+        dry_run: print the commands, start nothing.
+    """
+
+    parent: Path
+    output: Path | None = None
+    fresh: bool = False
+    dry_run: bool = False
 
 
-def check(settings: Settings) -> list[Arm]:
-    """The arms of a run, once everything that can be refused early is right.
+@dataclass(frozen=True)
+class Consoles:
+    """Results to `out`, progress and warnings to `err`."""
+
+    out: Console
+    err: Console
+
+    def say(self, text: str) -> None:
+        say(self.err, text)
+
+
+def run(
+    settings: Settings, options: Options, hardware: Hardware, consoles: Consoles
+) -> int:
+    """Measure and compare. Returns the exit status of the comparison.
 
     Raises:
-        CannotMeasure: a setting is wrong.
+        CannotMeasure: nothing could be concluded; what was measured is kept.
     """
-    arms = arms_for(settings.page_size)
-    if settings.defect:
-        require_defect(settings.defect)
-    if not (settings.model / "config.json").is_file():
-        raise CannotMeasure(
-            f"model {settings.model}: expected a folder with config.json, there is"
-            " none. Next: give MODEL=/path/to/model, or leave it out for the tiny model"
-        )
-    pick_port(settings.port)
+    arms = prepare_arms(settings)
+    if options.dry_run:
+        print_commands(consoles.out, arms, settings, hardware)
+        return 0
     require_task(settings.task)
-    return arms
-
-
-def compare(
-    settings: Settings, arms: Sequence[Arm], hardware: Hardware, console: Console
-) -> tuple[list[ArmResult], list[str]]:
-    """Measure the arms that `check` gave. Returns the results and what is wrong.
-
-    Raises:
-        CannotMeasure: an arm gave no score; what was measured before it is written.
-    """
-    results: list[ArmResult] = []
-    _write(results, arms, settings, hardware)
-    for arm in arms:
-        results.append(_measure(arm, settings, hardware, console))
-        _write(results, arms, settings, hardware)
-    require_comparable(results)
-    title = f"{settings.task}, {settings.model.name}, {hardware.name}"
-    if settings.defect:
-        title += f", planted defect: {settings.defect}"
-    print_table(console, title, results)
-    return results, failures(results)
-
-
-def _write(
-    results: Sequence[ArmResult],
-    arms: Sequence[Arm],
-    settings: Settings,
-    hardware: Hardware,
-) -> None:
-    """What is measured so far, in place of what an earlier run left there."""
-    report = {
-        "complete": len(results) == len(arms),
-        "settings": vars(settings),
-        "hardware": hardware.name,
-        "arms": [result.as_json() for result in results],
-    }
-    write_json(settings.output / "results.json", report)
+    recipe = make_recipe(settings, hardware)
+    path = options.output or pick_folder(options.parent, recipe, options.fresh)
+    with open_folder(path.resolve(), recipe) as folder:
+        resumed = ", resuming an unfinished run" if folder.resumed else ""
+        consoles.say(f"results in {folder.path}{resumed}")
+        measured = _measure(arms, settings, hardware, folder, recipe, consoles)
+        comparison = compare(measured, settings.margin)
+        _report(comparison, measured, settings, hardware, folder, recipe, consoles)
+    return comparison.exit_status
 
 
 def _measure(
-    arm: Arm, settings: Settings, hardware: Hardware, console: Console
-) -> ArmResult:
-    environment = {
-        **hardware.environment,
-        **arm.environment(),
-        # Empty for none, so that one left in the shell is not planted unsaid.
-        VARIABLE: settings.defect or "",
-        "SGLANG_PLUGINS": "",
-    }
-    spec = ServerSpec(
-        model=settings.model,
-        page_size=arm.page_size,
-        chunk=settings.chunk,
-        port=pick_port(settings.port),
-        log=settings.output / f"server_{arm.slug}.log",
-        arguments=(*hardware.arguments, *settings.server_arguments),
-        environment=environment,
+    arms: Sequence[Arm],
+    settings: Settings,
+    hardware: Hardware,
+    folder: RunFolder,
+    recipe: dict[str, Any],
+    consoles: Consoles,
+) -> list[MeasuredArm]:
+    """Every arm, from an earlier run of this folder or from a server."""
+    measurement = Measurement(
+        settings,
+        folder,
+        lambda label: show_progress(label, consoles.err),
+        consoles.say,
     )
-    with Server(spec) as server:
-        with _progress(console, f"{arm.label}: starting the server") as waiting:
-            server.wait_until_ready(waiting=waiting)
-        _require_in_force(server, spec)
-        if settings.defect:
-            require_planted(settings.defect, spec.log)
-        console.print(f"{arm.label}: asking {settings.limit or 'all'} questions")
-        measured = _score(server, settings)
-        server.require_alive()
-        prefill = read_context_prefill(server.metrics())
-    write_json(settings.output / f"samples_{arm.slug}.json", measured.samples)
-    require_path_served(arm, prefill)
-    return ArmResult(arm, measured, prefill)
+    done = {arm: one for arm in arms if (one := measurement.load(arm))}
+    for one in done.values():
+        _require_path(one)
+    baseline = done[arms[0]].in_force if arms[0] in done else None
+    pending = [arm for arm in arms if arm not in done]
+    _write_results(folder, recipe, arms, done, None)
+    with Servers(
+        pending, settings, hardware, folder.path, consoles.err, baseline
+    ) as servers:
+        for arm in pending:
+            done[arm] = measurement.measure(arm, servers)
+            _write_results(folder, recipe, arms, done, None)
+            _require_path(done[arm])
+    return [done[arm] for arm in arms]
 
 
-def _score(server: Server, settings: Settings) -> Score:
-    try:
-        return score(
-            server.url,
-            server.spec.name,
-            settings.task,
-            settings.limit,
-            settings.concurrency,
-            settings.max_gen_toks,
-        )
-    except CannotMeasure:
-        # A dead server is the better explanation of a failed request.
-        server.require_alive()
-        raise
+def _require_path(measured: MeasuredArm) -> None:
+    """Raise CannotMeasure if the path under test is counted, and did not serve."""
+    if measured.prefill is not None:
+        require_path_served(measured.arm, measured.prefill)
 
 
-def _require_in_force(server: Server, spec: ServerSpec) -> None:
-    """Refuse a server that changed what the comparison rests on."""
-    info = server.info()
-    for name, expected in (
-        ("served_model_name", spec.name),
-        ("page_size", spec.page_size),
-        ("chunked_prefill_size", spec.chunk),
-        ("kv_cache_dtype", "fp8_e4m3"),
-        ("attention_backend", "aiter"),
-    ):
-        if info.get(name) != expected:
-            raise CannotMeasure(
-                f"server at page size {spec.page_size}: expected {name}={expected} in"
-                f" force, got {info.get(name)}: the arms would not differ as stated."
-                f" Next: look for the reason in {spec.log} (hybrid models reset the"
-                " page size while the radix cache is on; another served_model_name"
-                " is another server on the port)"
-            )
+def _report(
+    comparison: Comparison,
+    measured: Sequence[MeasuredArm],
+    settings: Settings,
+    hardware: Hardware,
+    folder: RunFolder,
+    recipe: dict[str, Any],
+    consoles: Consoles,
+) -> None:
+    model = ", ".join(settings.urls) or settings.model.name
+    title = Title(settings.task, model, hardware.name, settings.defect)
+    chunks = {one.arm.label: one.chunks_with_prefix() for one in measured}
+    text = write_markdown(title, comparison, recipe, shlex.join(sys.argv), chunks)
+    write_text(folder.path / "report.md", text)
+    plot(folder.path / "plot", title, comparison)
+    print_report(consoles.out, title, comparison)
+    arms = [one.arm for one in measured]
+    done = {one.arm: one for one in measured}
+    # Last: a run is complete once everything of it is there.
+    _write_results(folder, recipe, arms, done, comparison)
+    consoles.say(f"report.md, plot.png and results.json are in {folder.path}")
 
 
-@contextmanager
-def _progress(console: Console, text: str) -> Iterator[Callable[[float], None]]:
-    """A line that shows the seconds while something slow goes on."""
-    with console.status(text) as status:
-        yield lambda seconds: status.update(f"{text}, {seconds:.0f} s")
+def _write_results(
+    folder: RunFolder,
+    recipe: dict[str, Any],
+    arms: Sequence[Arm],
+    done: dict[Arm, MeasuredArm],
+    comparison: Comparison | None,
+) -> None:
+    """What there is so far."""
+    content = {
+        "complete": comparison is not None,
+        "key": folder.key,
+        "recipe": recipe,
+        "arms": [
+            {
+                "arm": arm.label,
+                "measured": arm in done,
+                "in_force": dict(done[arm].in_force) if arm in done else None,
+            }
+            for arm in arms
+        ],
+        "comparison": None if comparison is None else comparison.as_json(),
+    }
+    write_json(folder.path / RESULTS, content)

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from page_size_eval.hardware import CPU
+from page_size_eval.serving.hardware import CPU
 
 pytest.importorskip("sglang", reason="the platform is one of SGLang's")
 

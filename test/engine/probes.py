@@ -8,8 +8,8 @@ from typing import Any
 
 from benchmark.gsm8k.dataset import DATA_DIR, read_split
 from benchmark.gsm8k.prompts import document_text, question_text
-from page_size_eval.metrics import ContextPrefill, read_context_prefill
-from page_size_eval.server import Server
+from page_size_eval.serving.metrics import ContextPrefill, read_context_prefill
+from page_size_eval.serving.server import Server
 
 CHUNK = 256
 PROMPTS = 13

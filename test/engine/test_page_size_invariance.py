@@ -25,8 +25,8 @@ from engine.probes import (
 )
 from page_size_eval.arms import Arm
 from page_size_eval.defect import VARIABLE
-from page_size_eval.hardware import CPU
-from page_size_eval.server import Server, ServerSpec, pick_port
+from page_size_eval.serving.hardware import CPU
+from page_size_eval.serving.server import Server, ServerSpec, pick_port
 
 VIEW = Arm(64, page_view=True)
 DEFECT = "page_granular"

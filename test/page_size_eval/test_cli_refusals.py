@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from page_size_eval.hardware import CPU
+from page_size_eval.serving.hardware import CPU
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "gsm8k_page_size.py"
@@ -37,7 +37,7 @@ def assert_refused(done: subprocess.CompletedProcess[str], *parts: str) -> None:
     assert "exact_match" not in done.stdout and "strict" not in done.stdout
 
 
-@pytest.mark.parametrize("page", ["17", "0", "-16", "abc", ""])
+@pytest.mark.parametrize("page", ["17", "0", "-16", "abc", "16 17"])
 def test_unknown_page_size(page: str, tmp_path: Path) -> None:
     done = run(f"--page={page}", f"--output={tmp_path}")
     assert_refused(done, "page size", "PAGE=16")
@@ -67,7 +67,7 @@ def test_output_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 def test_server_that_dies_shows_its_log_and_leaves_nothing(tmp_path: Path) -> None:
     before = {p.pid for p in psutil.process_iter()}
-    done = run("--server-argument=--no-such-flag", f"--output={tmp_path}")
+    done = run("--args=--no-such-flag", f"--output={tmp_path}")
     assert_refused(done, "ended with status", "server_page_1.log", "no-such-flag")
     left = [
         p.info

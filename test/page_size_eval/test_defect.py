@@ -10,7 +10,7 @@ import sys
 import torch
 
 from page_size_eval.defect import CATALOGUE, VARIABLE, defect_names
-from page_size_eval.hardware import CPU
+from page_size_eval.serving.hardware import CPU
 
 PLANT = """
 from page_size_eval.defect import plant_requested

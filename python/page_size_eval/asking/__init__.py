@@ -1,0 +1,1 @@
+"""The questions of a task, asked and judged: lm-eval, the requests, the checkpoint."""

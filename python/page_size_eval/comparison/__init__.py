@@ -1,0 +1,1 @@
+"""Two arms' answers compared: statistics, verdicts, exit status."""

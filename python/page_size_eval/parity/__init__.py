@@ -1,0 +1,1 @@
+"""The same prompts to several servers: how far their logprobs are apart."""

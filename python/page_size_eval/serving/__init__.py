@@ -1,0 +1,1 @@
+"""SGLang servers: hardware, life, what is in force, what they counted."""
