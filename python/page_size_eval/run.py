@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -14,7 +15,8 @@ from rich.console import Console
 from page_size_eval.arms import Arm
 from page_size_eval.asking.scoring import require_task
 from page_size_eval.command_line import say
-from page_size_eval.comparison.comparison import compare
+from page_size_eval.comparison.arm_score import score_arm
+from page_size_eval.comparison.comparison import compare, require_a_baseline
 from page_size_eval.comparison.outcome import Comparison
 from page_size_eval.comparison.path import require_path_served
 from page_size_eval.dry_run import print_commands
@@ -114,6 +116,8 @@ def _measure(
             done[arm] = measurement.measure(arm, servers)
             _write_results(folder, recipe, arms, done, None)
             _require_path(done[arm])
+            # Now, not after hours of arms that it makes worthless.
+            require_a_baseline(score_arm(done[arms[0]]))
     return [done[arm] for arm in arms]
 
 
@@ -135,7 +139,7 @@ def _report(
     model = ", ".join(settings.urls) or settings.model.name
     title = Title(settings.task, model, hardware.name, settings.defect)
     chunks = {one.arm.label: one.chunks_with_prefix() for one in measured}
-    text = write_markdown(title, comparison, recipe, shlex.join(sys.argv), chunks)
+    text = write_markdown(title, comparison, recipe, _command(), chunks)
     write_text(folder.path / "report.md", text)
     plot(folder.path / "plot", title, comparison)
     print_report(consoles.out, title, comparison)
@@ -144,6 +148,16 @@ def _report(
     # Last: a run is complete once everything of it is there.
     _write_results(folder, recipe, arms, done, comparison)
     consoles.say(f"report.md, plot.png and results.json are in {folder.path}")
+
+
+def _command() -> str:
+    """What reproduces this run; make's variables come through the environment."""
+    variables = [
+        f"{name}={value}"
+        for name, value in sorted(os.environ.items())
+        if name.startswith("GSM8K_") and value
+    ]
+    return shlex.join([*variables, "python", *sys.argv])
 
 
 def _write_results(

@@ -39,7 +39,7 @@ def compare(arms: Sequence[MeasuredArm], margin: float | None = None) -> Compari
     require_same_questions(arms)
     baseline, *others = arms
     scores = tuple(map(score_arm, arms))
-    _require_a_baseline(scores[0])
+    require_a_baseline(scores[0])
     chosen = choose_margin(len(baseline.passes), margin)
     differences = [_measure(baseline, other, chosen) for other in others]
     adjusted = _adjust(others, differences)
@@ -53,7 +53,8 @@ def compare(arms: Sequence[MeasuredArm], margin: float | None = None) -> Compari
     return Comparison(scores, pairs, chosen)
 
 
-def _require_a_baseline(score: ArmScore) -> None:
+def require_a_baseline(score: ArmScore) -> None:
+    """Raise CannotMeasure if the baseline has too little left to lose."""
     share = score.gating.share
     if share < LOWEST_BASELINE:
         raise CannotMeasure(
