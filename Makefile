@@ -13,7 +13,7 @@ NAMES := PAGE MODEL TP TASK LIMIT CONCURRENCY CHUNK MAX_GEN_TOKS REPEATS MARGIN 
 OPTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup gsm8k parity test test-releases lint type format env fork unfork
+.PHONY: help setup gsm8k parity test test-releases try-release lint type format env fork unfork
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' Makefile
@@ -44,6 +44,9 @@ test: fork ## the whole suite, on a CPU
 test-releases: $(READY) ## the graft on SGLang 0.5.18 to 0.5.23, downloaded once
 	$(PY) scripts/fetch_releases.py --folder $(VENV)/releases
 	SGLANG_RELEASES=$(VENV)/releases $(PY) -m pytest test/sglang_graft/test_releases.py
+
+try-release: $(READY) ## the fork on another release: make try-release VERSION=newest
+	$(PY) scripts/try_release.py '$(or $(VERSION),newest)'
 
 lint: $(READY) ## ruff, formatting, spelling
 	$(VENV)/bin/ruff check $(CODE)

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -91,6 +92,8 @@ class Handler(BaseHTTPRequestHandler):
     def _send(self, content: str, status: int = 200) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
+        if status == HTTPStatus.FOUND:
+            self.send_header("Location", "/metrics")
         self.end_headers()
         self.wfile.write(content.encode())
 

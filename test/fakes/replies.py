@@ -6,7 +6,8 @@ for the chosen ones only:
 - with an answer: `empty`, `null-text`, `same-text`, `wrong-at-16`, `truncates` (in the
   middle), `truncates-late` (nothing lost), `no-usage`
 - without: `fails` (500), `recovers` (500 twice, then the answer), `busy` (429 once),
-  `refuses` (400), `no-choices`, `two-choices`, `number-text`, `aborts`, `broken-json`
+  `refuses` (400), `moves` (302), `no-choices`, `two-choices`, `number-text`,
+  `aborts`, `broken-json`
 - on the connection: `resets`, `slow`, `three-at-once` (to be answered at all)
 - for the whole server: `dies-when-asked`, `dies-mid-run`
 """
@@ -98,6 +99,8 @@ class Replies:
                 return Reply("out of order, as it were", status=500)
             case "refuses":
                 return Reply("not like this, as it were", status=400)
+            case "moves":
+                return Reply("elsewhere, as it were", status=302)
             case "recovers" if self._tries[number] <= 2:
                 return Reply("soon, as it were", status=500)
             case "busy" if self._tries[number] <= 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -172,9 +171,3 @@ class Checkpoint:
                 raise ValueError(f"a second answer to question {answer.doc_id}")
         else:
             raise ValueError(f"the kind {kind!r}")
-
-
-def total_prefill(checkpoints: Iterable[Checkpoint]) -> ContextPrefill | None:
-    """Hits and fallbacks over all servers and passes; None if none were noted."""
-    noted = [prefill for one in checkpoints for prefill in one.prefill.values()]
-    return sum(noted, ContextPrefill()) if noted else None

@@ -90,6 +90,7 @@ def _task_manager(task: str) -> Any:
     # Not at the top: it takes seconds, and a refused run should not.
     from lm_eval.tasks import TaskManager
 
+    logging.getLogger("lm_eval").setLevel(logging.CRITICAL)
     # lm-eval's own tasks are thousands of files, read only if one of them is asked for.
     ours = (TASKS / f"{task}.yaml").is_file()
     return TaskManager(include_path=str(TASKS), include_defaults=not ours)
@@ -156,7 +157,6 @@ def _evaluate(loaded: Any, limit: int | None, one_pass: OnePass) -> Any:
 
     from page_size_eval.asking.model import CompletionsModel
 
-    logging.getLogger("lm_eval").setLevel(logging.CRITICAL)
     model = CompletionsModel(one_pass)
     try:
         with contextlib.redirect_stderr(io.StringIO()):

@@ -1,7 +1,8 @@
 """Run a command that the kernel kills when the process that asked for it is gone.
 
 python leash.py PARENT COMMAND...: a script that is killed with SIGKILL cannot stop its
-server any more, and one that holds a GPU would be found hours later.
+server any more, and one that holds a GPU would be found hours later. The kernel watches
+the thread that started the command, so that has to be the main one.
 """
 
 from __future__ import annotations

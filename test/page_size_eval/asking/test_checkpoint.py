@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from page_size_eval.asking.answer import Answer
-from page_size_eval.asking.checkpoint import Checkpoint, total_prefill
+from page_size_eval.asking.checkpoint import Checkpoint
 from page_size_eval.asking.lines import encode_line
 from page_size_eval.asking.question import Condition
 from page_size_eval.asking.request import Request, build_request
@@ -199,15 +199,14 @@ def test_refused_file_is_let_go(path: Path) -> None:
     assert reopen(path) == ANSWERS
 
 
-def test_notes_add_up_over_servers_and_passes(tmp_path: Path) -> None:
-    one = Checkpoint(tmp_path / "1", key="k", arm="page 1")
-    two = Checkpoint(tmp_path / "2", key="k", arm="page 1", repeat=2)
-    with one, two:
-        assert total_prefill([one, two]) is None
-        one.add_prefill("first", ContextPrefill(4, {"negative_slot": 1}))
-        one.add_prefill("first", ContextPrefill(9, {"negative_slot": 2}))
-        one.add_prefill("second", ContextPrefill(100))
-        two.add_prefill("second", ContextPrefill(1000, {"slot_past_pool": 5}))
-    with Checkpoint(tmp_path / "1", key="k", arm="page 1") as one:
-        total = total_prefill([one, two])
-    assert total == ContextPrefill(1109, {"negative_slot": 2, "slot_past_pool": 5})
+def test_last_note_of_each_server_counts(path: Path) -> None:
+    with Checkpoint(path, key="k", arm="page 1") as checkpoint:
+        assert checkpoint.prefill == {}
+        checkpoint.add_prefill("first", ContextPrefill(4, {"negative_slot": 1}))
+        checkpoint.add_prefill("first", ContextPrefill(9, {"negative_slot": 2}))
+        checkpoint.add_prefill("second", ContextPrefill(100))
+        noted = dict(checkpoint.prefill)
+    with Checkpoint(path, key="k", arm="page 1") as checkpoint:
+        assert checkpoint.prefill == noted
+    total = sum(noted.values(), ContextPrefill())
+    assert total == ContextPrefill(109, {"negative_slot": 2})

@@ -36,6 +36,7 @@ def checkpoint(tmp_path: Path) -> Checkpoint:
         ("fails", Condition.FAILED, 3, "HTTP 500: 'out of order"),
         ("resets", Condition.FAILED, 3, "the last of 3 tries"),
         ("refuses", Condition.FAILED, 1, "HTTP 400: 'not like this"),
+        ("moves", Condition.FAILED, 1, "HTTP 302: 'elsewhere"),
         ("no-choices", Condition.FAILED, 1, "no choices"),
         ("two-choices", Condition.FAILED, 1, "2 choices for one prompt"),
         ("number-text", Condition.FAILED, 1, "a text that is a int"),

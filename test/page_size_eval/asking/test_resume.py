@@ -16,7 +16,7 @@ from fakes.listening import serve
 from fakes.questions import numbers_asked, requests_for, settings_for
 from fakes.replies import QUESTIONS_BEFORE_DEATH
 from fakes.server import FakeSpec
-from page_size_eval.asking.checkpoint import Checkpoint, total_prefill
+from page_size_eval.asking.checkpoint import Checkpoint
 from page_size_eval.asking.one_pass import ANSWERS_PER_NOTE, OnePass, Watch
 from page_size_eval.asking.request import RequestSettings
 from page_size_eval.asking.scoring import Score, ask
@@ -155,7 +155,7 @@ def test_hits_are_noted_as_the_pass_goes(tmp_path: Path) -> None:
     hits = [line["hits"] for line in noted if line.get("kind") == "prefill"]
     assert hits == [2 * ANSWERS_PER_NOTE, 2 * total, 2 * (total + 1)]
     with Checkpoint(path, key="k", arm="page 1") as after:
-        assert total_prefill([after]) == ContextPrefill(2 * (total + 1))
+        assert after.prefill == {"a server": ContextPrefill(2 * (total + 1))}
 
 
 def test_server_without_a_counter_leaves_no_note(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_server_without_a_counter_leaves_no_note(tmp_path: Path) -> None:
     ):
         watch = Watch(snapshot=lambda: None)
         OnePass(settings_for(server.url), checkpoint, watch).run(requests_for([0]))
-        assert total_prefill([checkpoint]) is None
+        assert checkpoint.prefill == {}
 
 
 def test_server_found_dead_by_the_counter_ends_the_pass(tmp_path: Path) -> None:

@@ -47,11 +47,12 @@ def ask_mode(
     checkpoint: Checkpoint,
     only: set[int] | None = None,
     task: str = "gsm_tiny",
+    limit: int = LIMIT,
 ) -> tuple[Score, list[dict[str, Any]]]:
     """The score, whatever is missing, and the requests that the server got."""
     with serve(mode, only) as server:
         settings = settings_for(server.url)
-        score = ask(task, LIMIT, settings, checkpoint, Watch(), 1)
+        score = ask(task, limit, settings, checkpoint, Watch(), 1)
     return score, server.replies.asked
 
 
@@ -142,6 +143,9 @@ def test_resumed_pass_asks_and_counts_only_the_rest(tmp_path: Path) -> None:
         second, asked = ask_mode("sound", checkpoint)
     assert (first.asked_before, second.asked_before) == (0, LIMIT - 1)
     assert len(asked) == 1
+    with Checkpoint(tmp_path / "a", key="k", arm="page 1") as checkpoint:
+        fewer, asked = ask_mode("sound", checkpoint, limit=2)
+    assert (fewer.asked_before, len(fewer.questions), asked) == (2, 2, [])
     assert second.exact_match == dict.fromkeys(FILTERS, 1.0)
     assert first.prompts_hash == second.prompts_hash
 
@@ -159,16 +163,22 @@ def test_changed_shots_refuse_the_earlier_answers(
 
 
 def test_nothing_is_shown_but_progress(
-    checkpoint: Checkpoint, capfd: pytest.CaptureFixture[str]
+    checkpoint: Checkpoint,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    scoring._task_manager.cache_clear()  # as in a run of its own
+
     def show(done: int, total: int) -> None:
         print(f"{done}/{total}", file=sys.stderr)
 
     with serve("sound") as server:
         watch = Watch(progress=show)
+        require_task("gsm_tiny")
         ask("gsm_tiny", LIMIT, settings_for(server.url), checkpoint, watch)
     shown = capfd.readouterr()
     assert shown.out == ""
+    assert [r.message for r in caplog.records if r.name.startswith("lm_eval")] == []
     assert shown.err.split() == [f"{done}/{LIMIT}" for done in range(LIMIT + 1)]
 
 
