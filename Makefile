@@ -13,7 +13,7 @@ NAMES := PAGE MODEL TP TASK LIMIT CONCURRENCY CHUNK MAX_GEN_TOKS REPEATS MARGIN 
 OPTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup gsm8k parity test test-gpu test-releases try-release lint type format env fork unfork
+.PHONY: help setup gsm8k parity test test-gpu test-sglang-kits test-releases try-release lint type format env fork unfork
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' Makefile
@@ -42,7 +42,10 @@ test: fork ## the whole suite, on a CPU
 	$(PY) -m pytest
 
 test-gpu: fork ## the helper, the producer and the gather with compiled kernels
-	$(PY) -m pytest test/gpu
+	TRITON_INTERPRET=0 $(PY) -m pytest test/gpu
+
+test-sglang-kits: fork ## SGLang's own attention kit, on this backend
+	$(PY) -m pytest test/sglang_kits
 
 test-releases: $(READY) ## the graft on SGLang 0.5.18 to 0.5.23, downloaded once
 	$(PY) scripts/fetch_releases.py --folder $(VENV)/releases

@@ -8,9 +8,11 @@ import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
+from aiter_reference.gluon_decode import get_recommended_splits, pa_decode_gluon
 from aiter_reference.paged_decode import paged_attention_ragged
 from aiter_reference.paged_prefill import mha_batch_prefill_func
 from aiter_reference.triton_helpers import e4m3_dtype, make_kernel_repr
+from aiter_reference.unified import unified_attention
 from aiter_reference.unmodelled import UNMODELLED, make_unmodelled
 from aiter_reference.varlen_prefill import flash_attn_varlen_fp8_pertensor_func
 
@@ -21,6 +23,13 @@ _MODELLED: dict[str, dict[str, object]] = {
         "flash_attn_varlen_fp8_pertensor_func": flash_attn_varlen_fp8_pertensor_func,
         "mha_batch_prefill_func": mha_batch_prefill_func,
         "paged_attention_ragged": paged_attention_ragged,
+    },
+    "aiter.ops.triton.attention.unified_attention": {
+        "unified_attention": unified_attention
+    },
+    "aiter.ops.triton.gluon.pa_decode_gluon": {
+        "get_recommended_splits": get_recommended_splits,
+        "pa_decode_gluon": pa_decode_gluon,
     },
     "aiter.ops.triton.utils._triton.kernel_repr": {
         "make_kernel_repr": make_kernel_repr

@@ -16,10 +16,9 @@ UNMODELLED: dict[str, tuple[str, ...]] = {
         "mla_reduce_v1",
     ),
     "aiter.mla": ("mla_decode_fwd", "mla_prefill_fwd"),
-    "aiter.ops.triton.attention.unified_attention": ("unified_attention",),
 }
-"""By module, the names in the import block of SGLang's aiter_backend.py: one that is
-missing leaves every name of the block unbound."""
+"""By module, names in the import block of SGLang's aiter_backend.py, all of them for
+MLA: one that is missing leaves every name of the block unbound."""
 
 
 def make_unmodelled(module: str, name: str) -> Callable[..., NoReturn]:

@@ -21,6 +21,14 @@ def test_widen_equals_torch_for_every_code(dtype: torch.dtype) -> None:
     assert torch.equal(actual.signbit()[finite], expected.signbit()[finite])
 
 
+@pytest.mark.parametrize("code", [0x7F, 0xFF])
+def test_widen_finds_one_nan_code_among_finite_ones(code: int) -> None:
+    codes = EVERY_CODE[(EVERY_CODE & 0x7F) != 0x7F]
+    codes[100] = code
+    nan = widen(codes.view(torch.float8_e4m3fn)).isnan()
+    assert nan.nonzero().tolist() == [[100]]
+
+
 @pytest.mark.parametrize("dtype", HALF_DTYPES)
 def test_widen_keeps_half_values(dtype: torch.dtype) -> None:
     values = torch.randn(64, generator=torch.Generator().manual_seed(0)).to(dtype)

@@ -18,6 +18,7 @@ import aiter_reference
 from aiter_reference.triton_helpers import make_kernel_repr
 
 BACKEND = "srt/layers/attention/aiter_backend.py"
+UTILS = "srt/layers/attention/aiter_utils.py"
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +71,9 @@ def test_import_block_of_the_installed_sglang_resolves() -> None:
         names += [(module, name) for module, name in below if is_aiter(module)]
     # Ten names of aiter, two of aiter.mla, unified_attention, two Triton helpers.
     assert len(names) == 15, names
+    # Of the 5D layout: guarded there, and None where they are missing.
+    names += import_block(sglang_root() / UTILS)
+    assert len(names) == 18, names
     aiter_reference.install()
     for module, name in names:
         assert hasattr(importlib.import_module(module), name), (module, name)
@@ -86,6 +90,12 @@ def test_kernels_are_those_of_the_reference() -> None:
         "paged_attention_ragged",
     ):
         assert getattr(aiter, name) is getattr(aiter_reference, name)
+    for module, name in (
+        ("aiter.ops.triton.attention.unified_attention", "unified_attention"),
+        ("aiter.ops.triton.gluon.pa_decode_gluon", "pa_decode_gluon"),
+    ):
+        kernel = getattr(importlib.import_module(module), name)
+        assert kernel is getattr(aiter_reference, name)
 
 
 def test_install_twice_keeps_the_modules() -> None:
@@ -105,7 +115,7 @@ def test_uninstall_leaves_nothing() -> None:
 def test_guarded_imports_of_absent_modules_fail_as_import_errors() -> None:
     aiter_reference.install()
     with pytest.raises(ModuleNotFoundError):
-        importlib.import_module("aiter.ops.triton.gluon.pa_decode_gluon")
+        importlib.import_module("aiter.ops.triton.gluon.mla_gluon")
     assert importlib.util.find_spec("aiter") is not None
 
 

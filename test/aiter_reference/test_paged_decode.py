@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from aiter_reference import paged_attention_ragged, paged_decode
+from aiter_reference import paged_attention_ragged
 from aiter_reference.inputs import Shape, make_paged_inputs
 
 from .oracle import Array, assert_close, attend_row, read_paged_row, to_array
@@ -105,13 +105,6 @@ def test_full_buffers_are_read_for_the_rows_of_the_query_only() -> None:
         tail = torch.tensor([-5, 2**30], dtype=torch.int32)
         arguments[name] = torch.cat([arguments[name], tail])
     assert torch.equal(paged_attention_ragged(**arguments), expected)
-
-
-def test_rows_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = paged_attention_ragged(**make())
-    monkeypatch.setattr(paged_decode, "_BATCH_ELEMENTS", 1)
-    one_by_one = paged_attention_ragged(**make())
-    torch.testing.assert_close(one_by_one, expected, rtol=2**-8, atol=1e-5)
 
 
 def test_rows_without_keys_are_zero() -> None:

@@ -45,6 +45,28 @@ import sglang.srt.utils
 assert not sglang.srt.utils.is_gfx95_supported(), "patched beyond aiter_backend"
 """
 
+# An index producer still copies every entry, and a launch lists no language again.
+INTERPRETER = """
+import inspect
+from sglang.kernels.ops.attention.kv_indices import create_flashinfer_kv_indices_triton
+table = torch.arange(2 * 700, dtype=torch.int32).view(2, 700)
+lens = torch.tensor([620, 3])
+kv_indptr = torch.tensor([0, 620, 623], dtype=torch.int32)
+def launch():
+    out = torch.full((623,), -1, dtype=torch.int32)
+    create_flashinfer_kv_indices_triton[(2,)](
+        table, torch.tensor([1, 0]), lens, kv_indptr, None, out, table.stride(0)
+    )
+    return out
+launch()
+real, listed = inspect.getmembers, []
+inspect.getmembers = lambda *args: listed.append(args[0]) or real(*args)
+out = launch()
+inspect.getmembers = real
+assert out.tolist() == [*range(700, 1320), 0, 1, 2], out
+assert not listed, listed
+"""
+
 KERNELS = """
 import aiter
 assert aiter.__reference__
@@ -83,5 +105,5 @@ def test_named_without_the_interpreter_says_what_to_set() -> None:
 
 
 def test_worker_gets_patches_that_match_what_they_replace_and_the_kernels() -> None:
-    done = run(WORKER + KV_WRITE + FP8_QUANT + KERNELS, **CPU.environment)
+    done = run(WORKER + KV_WRITE + FP8_QUANT + INTERPRETER + KERNELS, **CPU.environment)
     assert (done.returncode, done.stdout.strip()[-4:]) == (0, "done"), done.stderr

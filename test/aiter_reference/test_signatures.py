@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
 import aiter_reference
+from aiter_reference.gluon_decode import get_recommended_splits
 
 REQUIRED = inspect.Parameter.empty
 
@@ -81,6 +83,55 @@ RAGGED = {
     "partition_size": 256,
     "mtp": 1,
 }
+UNIFIED = {
+    "q": REQUIRED,
+    "k": REQUIRED,
+    "v": REQUIRED,
+    "out": REQUIRED,
+    "cu_seqlens_q": REQUIRED,
+    "max_seqlen_q": REQUIRED,
+    "seqused_k": REQUIRED,
+    "max_seqlen_k": REQUIRED,
+    "softmax_scale": REQUIRED,
+    "causal": REQUIRED,
+    "window_size": REQUIRED,
+    "block_table": REQUIRED,
+    "softcap": REQUIRED,
+    "q_descale": REQUIRED,
+    "k_descale": REQUIRED,
+    "v_descale": REQUIRED,
+    "q_scales": None,
+    "alibi_slopes": None,
+    "output_scale": None,
+    "qq_bias": None,
+    "sinks": None,
+    "shuffled_kv_cache": False,
+    "skip_reduce": False,
+}
+GLUON = {
+    "output": REQUIRED,
+    "query": REQUIRED,
+    "key_cache": REQUIRED,
+    "value_cache": REQUIRED,
+    "context_lengths": REQUIRED,
+    "block_tables": REQUIRED,
+    "softmax_scale": REQUIRED,
+    "query_length": REQUIRED,
+    "max_context_partition_num": REQUIRED,
+    "context_partition_size": 256,
+    "compute_type": torch.bfloat16,
+    "query_scale": None,
+    "key_scale": None,
+    "value_scale": None,
+    "exp_sums": None,
+    "max_logits": None,
+    "temporary_output": None,
+    "alibi_slopes": None,
+    "sinks": None,
+    "sliding_window": 0,
+    "ps": True,
+}
+SPLITS = {"num_sequences": REQUIRED, "num_kv_heads": REQUIRED, "split_kv_blocks": 1}
 
 
 @pytest.mark.parametrize(
@@ -89,6 +140,9 @@ RAGGED = {
         (aiter_reference.flash_attn_varlen_fp8_pertensor_func, VARLEN),
         (aiter_reference.mha_batch_prefill_func, BATCH_PREFILL),
         (aiter_reference.paged_attention_ragged, RAGGED),
+        (aiter_reference.unified_attention, UNIFIED),
+        (aiter_reference.pa_decode_gluon, GLUON),
+        (get_recommended_splits, SPLITS),
     ],
 )
 def test_signature_is_that_of_aiter(

@@ -11,9 +11,12 @@ import torch
 from aiter_reference import (
     flash_attn_varlen_fp8_pertensor_func,
     mha_batch_prefill_func,
+    pa_decode_gluon,
     paged_attention_ragged,
+    unified_attention,
 )
 from aiter_reference.inputs import Shape, make_paged_inputs, make_varlen_inputs
+from aiter_reference.table_inputs import gluon_arguments, unified_arguments
 from aiter_reference.unmodelled import UNMODELLED, make_unmodelled
 
 SHAPE = Shape([1, 1], [20, 3], dtype=torch.bfloat16)
@@ -73,6 +76,45 @@ def test_varlen_refuses(name: str, value: object, named: str) -> None:
     arguments = make_varlen_inputs(0, Shape([1], [4]))
     with refused("flash_attn_varlen_fp8_pertensor_func", named):
         flash_attn_varlen_fp8_pertensor_func(**arguments | {name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("q_scales", torch.ones(1), "(1,)"),
+        ("alibi_slopes", torch.ones(4), "(4,)"),
+        ("output_scale", torch.ones(1), "(1,)"),
+        ("qq_bias", torch.ones(2, 2), "(2, 2)"),
+        ("shuffled_kv_cache", True, "True"),
+        ("skip_reduce", True, "True"),
+    ],
+)
+def test_unified_refuses(name: str, value: object, shown: str) -> None:
+    arguments = unified_arguments(make_paged_inputs(0, SHAPE, 16))
+    with refused("unified_attention", f"{name}=", shown):
+        unified_attention(**arguments | {name: value})
+
+
+def test_unified_refuses_keys_to_the_right() -> None:
+    arguments = unified_arguments(make_paged_inputs(0, SHAPE, 16))
+    with refused("unified_attention", "window_size[1]=3"):
+        unified_attention(**arguments | {"window_size": (7, 3)})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("query_length", 2, "2"),
+        ("query_scale", torch.ones(1), "(1,)"),
+        ("alibi_slopes", torch.ones(4), "(4,)"),
+        ("ps", False, "False"),
+        ("compute_type", torch.float8_e4m3fn, "float8_e4m3fn"),
+    ],
+)
+def test_gluon_decode_refuses(name: str, value: object, shown: str) -> None:
+    arguments = gluon_arguments(make_paged_inputs(0, SHAPE, 16))
+    with refused("pa_decode_gluon", f"{name}=", shown):
+        pa_decode_gluon(**arguments | {name: value})
 
 
 @pytest.mark.parametrize(

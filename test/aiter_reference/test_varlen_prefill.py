@@ -71,6 +71,31 @@ def test_descales_per_row_and_head() -> None:
     assert_close(actual, expect(arguments, -1, 0, scale=256**-0.5))
 
 
+@pytest.mark.parametrize("left", [-1, 100, 3])
+@pytest.mark.parametrize("right", [0, 2])
+def test_more_queries_than_one_block(left: int, right: int) -> None:
+    # A last block of 1, more queries than keys by over a block, blocks of 64 and 6.
+    q_lens, k_lens = (129, 90, 70), (190, 20, 70)
+    arguments = make_varlen_inputs(0, Shape(q_lens, k_lens, 2, 1, head_dim=16))
+    actual = flash_attn_varlen_fp8_pertensor_func(
+        **arguments | {"causal": right == 0},
+        window_size=(left, right, 0),
+        softmax_scale=0.3,
+    )
+    assert_close(actual, expect(arguments, left, right, scale=0.3))
+
+
+def test_nan_key_reaches_the_queries_that_see_it_only() -> None:
+    arguments = make_varlen_inputs(0, Shape((129,), (190,), 2, 1, head_dim=16))
+    expected = flash_attn_varlen_fp8_pertensor_func(**arguments)
+    # Key 170 is the own key of query 109, in the middle of a block.
+    for name in ("k", "v"):
+        arguments[name].view(torch.uint8)[170] = 0x7F
+    actual = flash_attn_varlen_fp8_pertensor_func(**arguments)
+    assert torch.equal(actual[:109], expected[:109])
+    assert bool(actual[109:].isnan().all()), actual[109:]
+
+
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("window", [(-1, -1, 0), (0, -1, 0), (7, 3, 0), (-1, 2)])
 @pytest.mark.parametrize("soft_cap", [0.0, 5.0])

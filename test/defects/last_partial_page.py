@@ -1,0 +1,47 @@
+"""Tokens in a sequence's last, partial page are read from its first token's slot.
+
+Right at page size 1, where no page is partial, and for every sequence that ends with a
+page. A loop over whole pages that forgets the rest does this.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+def spoil(
+    backend: Any,
+    forward_batch: Any,
+    tok_idx: torch.Tensor,
+    cu_k: torch.Tensor,
+    num_kv_slots: int,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Slots [total_k] and offsets [bs + 1] in place of a batch's right ones."""
+    right_slots, page_size = tok_idx, backend.page_size
+    tok_idx = tok_idx.clone()
+    for start, end in zip(cu_k[:-1].tolist(), cu_k[1:].tolist(), strict=True):
+        whole = (end - start) // page_size * page_size
+        tok_idx[start + whole : end] = right_slots[min(start, end - 1)]
+    return tok_idx, cu_k
+
+
+def plant() -> None:
+    from sglang.srt.layers.attention import aiter_backend
+
+    owner: Any = aiter_backend.AiterAttnBackend
+    right = owner._asm_context_prefill_indices
+
+    def faulty(
+        self: Any, forward_batch: Any, bs: int, num_kv_slots: int
+    ) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        fm = self.forward_metadata
+        made = not getattr(fm, "asm_ctx_ready", False)
+        tok_idx, cu_k = right(self, forward_batch, bs, num_kv_slots)
+        if made and tok_idx is not None:
+            tok_idx, cu_k = spoil(self, forward_batch, tok_idx, cu_k, num_kv_slots)
+            fm.asm_ctx_tok_idx, fm.asm_ctx_cu_k = tok_idx, cu_k
+        return tok_idx, cu_k
+
+    owner._asm_context_prefill_indices = faulty
