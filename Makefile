@@ -13,7 +13,7 @@ NAMES := PAGE MODEL TP TASK LIMIT CONCURRENCY CHUNK MAX_GEN_TOKS REPEATS MARGIN 
 OPTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup gsm8k parity test test-gpu test-sglang-kits test-releases try-release lint type format env fork unfork
+.PHONY: help setup gsm8k parity test test-gpu test-sglang-kits test-releases patch patch-check try-release lint type format env fork unfork
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' Makefile
@@ -49,7 +49,14 @@ test-sglang-kits: fork ## SGLang's own attention kit, on this backend
 
 test-releases: $(READY) ## the graft on SGLang 0.5.18 to 0.5.23, downloaded once
 	$(PY) scripts/fetch_releases.py --folder $(VENV)/releases
-	SGLANG_RELEASES=$(VENV)/releases $(PY) -m pytest test/sglang_graft/test_releases.py
+	SGLANG_RELEASES=$(VENV)/releases $(PY) -m pytest test/sglang_graft/test_releases.py \
+	  test/sglang_graft/test_releases_patch.py
+
+patch: $(READY) ## git-am-able patches: make patch BASE=/path/to/sglang [ONLY=helper]
+	$(PY) -m sglang_graft patch $(if $(BASE),--base='$(BASE)') $(if $(ONLY),--only='$(ONLY)')
+
+patch-check: $(READY) ## fail if those written before differ from what would be written
+	$(PY) -m sglang_graft patch --check $(if $(BASE),--base='$(BASE)') $(if $(ONLY),--only='$(ONLY)')
 
 try-release: $(READY) ## the fork on another release: make try-release VERSION=newest
 	$(PY) scripts/try_release.py '$(or $(VERSION),newest)'

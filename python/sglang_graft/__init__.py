@@ -9,6 +9,7 @@ from sglang_graft.outcome import (
     Refused,
     Reverted,
 )
+from sglang_graft.patches import Patches, patch
 from sglang_graft.report import Diff, Status, diff, status
 
 __all__ = [
@@ -17,11 +18,13 @@ __all__ = [
     "Diff",
     "NotApplied",
     "Outcome",
+    "Patches",
     "Refused",
     "Reverted",
     "Status",
     "apply",
     "diff",
+    "patch",
     "revert",
     "status",
 ]

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sglang_graft import operations, report
+from sglang_graft import mail, operations, patches, report
+from sglang_graft.changes import NAMES
 from sglang_graft.outcome import Outcome, Refused
 
 app = typer.Typer(
@@ -34,8 +35,8 @@ TargetOption = Annotated[
 OnlyOption = Annotated[
     list[str] | None,
     typer.Option(
-        help="Splice this definition, or context-branch, and what it needs;"
-        " may be repeated. Default: all.",
+        help="Splice this definition or statement edit, and what it needs; may be"
+        " repeated. Default: all.",
         show_default=False,
     ),
 ]
@@ -86,7 +87,35 @@ def diff(
     _finish(report.diff(target, only or (), overlay))
 
 
-def _finish(outcome: Outcome | report.Status | report.Diff) -> None:
+@app.command()
+def patch(
+    base: TargetOption = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"Write this change and what it needs: {', '.join(NAMES)}; may be"
+            " repeated. Default: all.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option(help="Folder to write to.")] = patches.OUTPUT,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Write nothing; exit 1 if the folder holds anything else."
+            " Default: write.",
+        ),
+    ] = False,
+    author: Annotated[str, typer.Option(help="Author of the patches.")] = mail.AUTHOR,
+    date: Annotated[str, typer.Option(help="Date of the patches.")] = mail.DATE,
+    overlay: OverlayOption = None,
+) -> None:
+    """Write one patch per change, for `git am --keep-non-patch` in a checkout."""
+    _finish(patches.patch(base, only or (), output, check, author, date, overlay))
+
+
+def _finish(outcome: Outcome | report.Status | report.Diff | patches.Patches) -> None:
     if isinstance(outcome, report.Diff):
         typer.echo(outcome.text, nl=False)
     else:

@@ -7,9 +7,15 @@ from dataclasses import dataclass
 
 from sglang_graft.outcome import Refusal
 from sglang_graft.overlay import Overlay
-from sglang_graft.selection import CONTEXT_BRANCH
+from sglang_graft.selection import (
+    CONTEXT_BRANCH,
+    HEAD_DIM_128_GATHER,
+    NO_PREFIX_BRANCH,
+    STATEMENT_EDITS,
+)
 
 _GATHER_FIX = "https://github.com/sgl-project/sglang/pull/36852"
+_FIRST_CHUNKS = "https://github.com/sgl-project/sglang/pull/33399"
 _INDEX_REUSE = "https://github.com/sgl-project/sglang/pull/39901"
 
 
@@ -55,6 +61,12 @@ EDITS: tuple[Edit, ...] = (
         "with _asm_context_prefill_counts",
     ),
     Edit(
+        "_count_asm_context_hit",
+        "a batch is one hit, however many layers, of either head_dim, it has",
+        _GATHER_FIX,
+        "with _asm_context_prefill_counts",
+    ),
+    Edit(
         "_asm_context_prefill_fallback",
         "one warning form that names the mode, bs, the value and its limit",
         _GATHER_FIX,
@@ -81,17 +93,50 @@ EDITS: tuple[Edit, ...] = (
         "when upstream bounds the offsets and 0.5.20 is no longer supported",
     ),
     Edit(
+        "_gather_asm_context_kv",
+        "one gather for the branches of both head dims",
+        _GATHER_FIX,
+        "with srt/layers/attention/aiter_kv_gather.py",
+    ),
+    Edit(
+        "_attend_asm_prefill",
+        "one call of the ASM kernel for both branches of head_dim 256: q's descale is"
+        " the scale that q was cast with, where upstream passes K's; q saturates where"
+        " the paged kernel's does",
+        _GATHER_FIX,
+        "when upstream's branches pass test/fp8_scales",
+    ),
+    Edit(
         "_forward_extend_asm_context",
-        "the branch as a method that a test can call; q's descale is the unit scale"
-        " that q was cast with",
+        "the branch as a method that a test can call",
         _GATHER_FIX,
         "when upstream takes the method and the scale",
+    ),
+    Edit(
+        "_forward_extend_asm_no_prefix",
+        "K and V as the pool holds them: upstream casts them raw and has the kernel"
+        " scale them all the same; one gather also takes less time than two casts",
+        _FIRST_CHUNKS,
+        "when upstream's first chunks pass test/fp8_scales",
     ),
     Edit(
         CONTEXT_BRANCH,
         "the inline branch of forward_extend calls the method instead",
         _GATHER_FIX,
         "with _forward_extend_asm_context",
+    ),
+    Edit(
+        NO_PREFIX_BRANCH,
+        "the inline branch of forward_extend calls the method instead",
+        _FIRST_CHUNKS,
+        "with _forward_extend_asm_no_prefix",
+    ),
+    Edit(
+        HEAD_DIM_128_GATHER,
+        "two index_selects over bytes become one call, which counts; no branch to edit"
+        " before 0.5.22",
+        _GATHER_FIX,
+        "with srt/layers/attention/aiter_kv_gather.py",
     ),
     Edit(
         "srt/layers/attention/aiter_kv_gather.py",
@@ -110,7 +155,8 @@ def require_registered(overlay: Overlay) -> None:
     Raises:
         Refusal: naming the edits that only one of the two has.
     """
-    owned = {d.name for d in overlay.definitions} | {*overlay.new_files, CONTEXT_BRANCH}
+    owned = {d.name for d in overlay.definitions}
+    owned |= {*overlay.new_files, *STATEMENT_EDITS}
     counts = Counter(edit.name for edit in EDITS)
     problems = {
         "without an entry": owned - set(counts),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -24,7 +23,8 @@ from sglang_graft.outcome import Refusal
 from sglang_graft.overlay import default_overlay
 from sglang_graft.plan import plan_changes
 from sglang_graft.selection import select
-from sglang_graft.target import Target, find_target
+from sglang_graft.target import CHECKOUT_PATH, Target, find_target
+from sglang_graft.unified import unified
 
 TreeState = Literal["not applied", "grafted", "half applied", "foreign"]
 
@@ -122,7 +122,8 @@ def diff(
     definitions = open_overlay(overlay)
     selection = select(definitions, only)
     changes = plan_changes(tree, definitions, selection, manifest)
-    return Diff("".join(_unified(c.path, c.before, c.after) for c in changes))
+    diffs = (unified(f"{CHECKOUT_PATH}/{c.path}", c.before, c.after) for c in changes)
+    return Diff("".join(diffs))
 
 
 def _file_status(package: Path, record: FileRecord) -> FileStatus:
@@ -158,22 +159,5 @@ def _is_grafted_already(tree: Target, overlay: Path | None) -> bool:
 def _applied_diffs(package: Path, manifest: Manifest) -> Iterator[str]:
     for record in manifest.files:
         before = original_bytes(package, record)
-        yield _unified(record.path, before, read_if_there(package / record.path))
-
-
-def _unified(path: str, before: bytes | None, after: bytes | None) -> str:
-    old, new = (
-        (content or b"").decode(errors="replace").splitlines(keepends=True)
-        for content in (before, after)
-    )
-    name = f"python/sglang/{path}"
-    lines = difflib.unified_diff(
-        old,
-        new,
-        "/dev/null" if before is None else f"a/{name}",
-        "/dev/null" if after is None else f"b/{name}",
-    )
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-        for line in lines
-    )
+        after = read_if_there(package / record.path)
+        yield unified(f"{CHECKOUT_PATH}/{record.path}", before, after)

@@ -7,11 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sglang_graft.names import ImportedName, bound_name, imported_names
+from sglang_graft.optional import without_calls
 from sglang_graft.outcome import Refusal
 from sglang_graft.overlay import Definition, Overlay
 
 CONTEXT_BRANCH = "context-branch"
-CONTEXT_METHOD = "_forward_extend_asm_context"
+NO_PREFIX_BRANCH = "no-prefix-branch"
+HEAD_DIM_128_GATHER = "head-dim-128-gather"
+# Edits of forward_extend, in their order, by the method of ours that they call.
+STATEMENT_EDITS = {
+    CONTEXT_BRANCH: "_forward_extend_asm_context",
+    NO_PREFIX_BRANCH: "_forward_extend_asm_no_prefix",
+    HEAD_DIM_128_GATHER: "_gather_asm_context_kv",
+}
+# A selection without these leaves their calls out: they watch and change nothing.
+OPTIONAL = frozenset({"_count_asm_context_prefill", "_count_asm_context_hit"})
 
 
 @dataclass(frozen=True)
@@ -20,14 +30,13 @@ class Selection:
 
     definitions: tuple[Definition, ...]
     imports: frozenset[ImportedName]
-    context_branch: bool
+    statement_edits: tuple[str, ...]
     new_files: Mapping[str, bytes]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names spliced, the statement edit last."""
-        edit = (CONTEXT_BRANCH,) if self.context_branch else ()
-        return (*(d.name for d in self.definitions), *edit)
+        """The names spliced, the statement edits last."""
+        return (*(d.name for d in self.definitions), *self.statement_edits)
 
 
 def select(overlay: Overlay, only: Sequence[str] = ()) -> Selection:
@@ -37,7 +46,8 @@ def select(overlay: Overlay, only: Sequence[str] = ()) -> Selection:
         Refusal: a name that the overlay does not have; lists those that it has.
     """
     known = {d.name: d for d in overlay.definitions}
-    valid = [*known, CONTEXT_BRANCH]
+    edits = {e: method for e, method in STATEMENT_EDITS.items() if method in known}
+    valid = [*known, *edits]
     unknown = [name for name in only if name not in valid]
     if unknown:
         raise Refusal(
@@ -46,9 +56,12 @@ def select(overlay: Overlay, only: Sequence[str] = ()) -> Selection:
             f"choose from {', '.join(valid)}",
             exit_code=2,
         )
-    wanted = [CONTEXT_METHOD if name == CONTEXT_BRANCH else name for name in only]
-    chosen = _closure(known, wanted) if only else frozenset(known)
-    definitions = tuple(d for d in overlay.definitions if d.name in chosen)
+    wanted = [edits.get(name, name) for name in only or valid]
+    chosen = _closure(known, wanted)
+    left_out = OPTIONAL - chosen
+    definitions = tuple(
+        without_calls(d, left_out) for d in overlay.definitions if d.name in chosen
+    )
     used = {name for d in definitions for name in d.uses.all}
     imports = frozenset(
         i for i in overlay.imports if i[0] == "__future__" or bound_name(i) in used
@@ -56,7 +69,8 @@ def select(overlay: Overlay, only: Sequence[str] = ()) -> Selection:
     return Selection(
         definitions=definitions,
         imports=imports,
-        context_branch=CONTEXT_METHOD in chosen,
+        # A method brings its edit along where it is asked for, not where it is needed.
+        statement_edits=tuple(e for e, method in edits.items() if method in wanted),
         new_files=_needed_files(overlay, definitions, imports)
         if only
         else overlay.new_files,
@@ -71,7 +85,8 @@ def _closure(known: Mapping[str, Definition], wanted: Sequence[str]) -> frozense
         if name not in chosen:
             chosen.add(name)
             uses = known[name].uses
-            pending += [n for n in uses.all if n in known and not known[n].is_method]
+            needed = uses.all - OPTIONAL
+            pending += [n for n in needed if n in known and not known[n].is_method]
             pending += [n for n in uses.attributes if n in known and known[n].is_method]
     return frozenset(chosen)
 

@@ -12,13 +12,14 @@ from sglang_graft.anchors import (
     expect_count,
     find_backend,
     find_extend,
-    graft_context_branch,
 )
+from sglang_graft.branches import BRANCHES, graft_branch
+from sglang_graft.gather_call import graft_head_dim_128_gather
 from sglang_graft.imports import add_imports, missing_imports
 from sglang_graft.names import Bindings, bindings_of
 from sglang_graft.overlay import Definition
 from sglang_graft.resolution import require_bound
-from sglang_graft.selection import Selection
+from sglang_graft.selection import HEAD_DIM_128_GATHER, Selection
 from sglang_graft.statements import (
     Statement,
     blank_lines,
@@ -69,9 +70,9 @@ def _splice_class(
     assert isinstance(backend, cst.ClassDef)
     body: list[cst.CSTNode] = list(backend.body.body)
     extend = find_extend(body, site)
-    if selection.context_branch:
-        method = cst.ensure_type(body[extend], cst.FunctionDef)
-        body[extend] = graft_context_branch(method, module.config_for_parsing, site)
+    body[extend] = _splice_extend(
+        cst.ensure_type(body[extend], cst.FunctionDef), selection, module, site
+    )
     for method_definition in methods:
         found = positions(body, method_definition.name)
         if found:
@@ -82,6 +83,19 @@ def _splice_class(
             new = _parse(method_definition, module, blank_lines(1))
             body.insert(find_extend(body, site), new)
     return backend.with_changes(body=backend.body.with_changes(body=body))
+
+
+def _splice_extend(
+    method: cst.FunctionDef, selection: Selection, module: cst.Module, site: Site
+) -> cst.FunctionDef:
+    """forward_extend with the statement edits of the selection."""
+    config = module.config_for_parsing
+    for branch in BRANCHES:
+        if branch.name in selection.statement_edits:
+            method = graft_branch(branch, method, config, site)
+    if HEAD_DIM_128_GATHER in selection.statement_edits:
+        method = graft_head_dim_128_gather(method, config, site)
+    return method
 
 
 def _splice_functions(

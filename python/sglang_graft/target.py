@@ -10,6 +10,9 @@ from pathlib import Path
 
 from sglang_graft.outcome import Refusal
 
+# Where a source checkout has the package.
+CHECKOUT_PATH = "python/sglang"
+
 _UNKNOWN = "unknown"
 _VERSION_LINE = re.compile(r"^__version__\s*(?:=.*)?=\s*['\"]([^'\"]+)['\"]", re.M)
 _METADATA_LINE = re.compile(r"^Version:\s*(\S+)", re.M)
@@ -21,6 +24,12 @@ class Target:
 
     package: Path
     release: str
+
+    @property
+    def checkout(self) -> Path | None:
+        """The source checkout that the package is in, None for an installed one."""
+        root = self.package.parent.parent
+        return root if root / CHECKOUT_PATH == self.package else None
 
 
 def find_target(path: Path | None, overlay_root: Path) -> Target:
@@ -34,7 +43,7 @@ def find_target(path: Path | None, overlay_root: Path) -> Target:
     """
     if path is None:
         return _installed(overlay_root)
-    for folder in (path / "python" / "sglang", path / "sglang", path):
+    for folder in (path / CHECKOUT_PATH, path / "sglang", path):
         package = folder.resolve()
         _refuse_overlay(package, overlay_root)
         if _is_package(package):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 import sglang_graft
 
 TREES = Path(__file__).parent / "trees"
+RELEASES = os.environ.get("SGLANG_RELEASES")
 BACKEND = "srt/layers/attention/aiter_backend.py"
 
 
@@ -37,6 +40,14 @@ class Sandbox:
         (self.package / "_version.py").write_text(
             f"__version__ = version = '{release}'\n"
         )
+
+    def copy_target(self, package: Path) -> None:
+        """What the graft looks at of a real package; of a grafted one, its original."""
+        backup = package / ".sglang_graft/backup" / BACKEND
+        source = backup if backup.exists() else package / BACKEND
+        version = (package / "_version.py").read_text()
+        self.make_target(source.read_bytes())
+        (self.package / "_version.py").write_text(version)
 
     def make_overlay(
         self, source: str, new_files: Mapping[str, str] | None = None
@@ -89,3 +100,24 @@ def sandbox(tmp_path: Path) -> Sandbox:
     box.make_target(box.text("inline"))
     box.make_overlay(box.text("overlay"))
     return box
+
+
+@pytest.fixture
+def installed() -> Path:
+    """The installed package."""
+    spec = importlib.util.find_spec("sglang")
+    if spec is None or spec.origin is None:
+        pytest.skip("needs an installed sglang")
+    return Path(spec.origin).parent
+
+
+@pytest.fixture
+def release(request: pytest.FixtureRequest) -> Path:
+    """The package of one release, by its version."""
+    if RELEASES is None:
+        pytest.skip("needs SGLANGRELEASES: a folder with <version>/sglang/ in it")
+    version: str = request.param
+    package = Path(RELEASES) / version / "sglang"
+    if not package.is_dir():
+        pytest.skip(f"needs {version}/sglang in SGLANGRELEASES")
+    return package

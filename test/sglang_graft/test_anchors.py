@@ -6,17 +6,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from sglang_graft import Applied
+
 if TYPE_CHECKING:
     from sglang_graft.conftest import Sandbox
 
 _PREFIX = "any(forward_batch.extend_prefix_lens_cpu)"
 _BRANCH = f"        if {_PREFIX} and layer.qk_head_dim == 256:\n"
+_NO_PREFIX_BRANCH = f"        if (\n            not {_PREFIX}\n"
+_END = "        return mha_batch_prefill_func"
 
 
 def _branch(source: str) -> str:
     """The context branch of the later form, whole."""
-    start = source.index(_BRANCH)
-    return source[start : source.index("        return mha_batch_prefill_func", start)]
+    return source[source.index(_BRANCH) : source.index(_NO_PREFIX_BRANCH)]
+
+
+def _no_prefix_branch(source: str) -> str:
+    """The no-prefix branch of the later form, whole."""
+    return source[source.index(_NO_PREFIX_BRANCH) : source.index(_END)]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +59,46 @@ def test_two_context_branches_are_refused(sandbox: Sandbox) -> None:
     assert not sandbox.state.exists()
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (f"not {_PREFIX}", f"not ({_PREFIX} or save_kv_cache)"),
+        ("layer.qk_head_dim == 256", "layer.qk_head_dim == 192"),
+        ("flash_attn_varlen_fp8_pertensor_func(\n", "flash_attn_varlen_func(\n"),
+    ],
+)
+def test_no_branch_for_first_chunks_is_refused(
+    sandbox: Sandbox, old: str, new: str
+) -> None:
+    source = sandbox.text("released")
+    branch = _no_prefix_branch(source)
+    assert old in branch
+    sandbox.make_target(source.replace(branch, branch.replace(old, new)))
+    refused = sandbox.refused()
+    assert refused.anchor == "no-prefix-branch"
+    assert "expected 1, found 0" in refused.reason
+    assert "not any(forward_batch.extend_prefix_lens_cpu)" in refused.reason
+    assert "--only" in refused.next_step
+    assert isinstance(sandbox.apply("context-branch"), Applied)
+
+
+def test_two_branches_for_first_chunks_are_refused(sandbox: Sandbox) -> None:
+    source = sandbox.text("released")
+    branch = _no_prefix_branch(source)
+    sandbox.make_target(source.replace(branch, branch * 2))
+    refused = sandbox.refused()
+    assert refused.anchor == "no-prefix-branch"
+    assert "expected 1, found 2" in refused.reason
+
+
+def test_first_chunks_of_an_early_release_can_be_repaired(sandbox: Sandbox) -> None:
+    """0.5.18 has no context branch, and the branch for first chunks has the fault."""
+    source = sandbox.text("released")
+    sandbox.make_target(source.replace(_branch(source), ""), release="0.5.18")
+    assert isinstance(sandbox.apply("no-prefix-branch"), Applied)
+    assert "self._forward_extend_asm_no_prefix(" in sandbox.backend.read_text()
+
+
 def test_release_before_the_branch_is_told_so(sandbox: Sandbox) -> None:
     source = sandbox.text("released")
     sandbox.make_target(source.replace(_branch(source), ""), release="0.5.18")
@@ -81,12 +129,21 @@ def test_branch_that_is_an_alternative_is_refused(sandbox: Sandbox) -> None:
     assert "found an elif or else beside it" in refused.reason
 
 
-def test_branch_without_the_local_names_is_refused(sandbox: Sandbox) -> None:
+@pytest.mark.parametrize(
+    ("old", "anchor", "names"),
+    [
+        ("k_descale, v_descale = ", "context-branch", "k_descale, v_descale"),
+        ("cache_loc = ", "no-prefix-branch", "cache_loc"),
+    ],
+)
+def test_branch_without_the_local_names_is_refused(
+    sandbox: Sandbox, old: str, anchor: str, names: str
+) -> None:
     source = sandbox.text("released")
-    sandbox.make_target(source.replace("k_descale, v_descale = ", "k_d, v_d = "))
+    sandbox.make_target(source.replace(old, old.upper()))
     refused = sandbox.refused()
-    assert refused.anchor == "context-branch"
-    assert "does not bind k_descale, v_descale" in refused.reason
+    assert refused.anchor == anchor
+    assert f"does not bind {names}" in refused.reason
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import sglang_graft
 from sglang_graft import Refused, edits
 from sglang_graft.edits import EDITS
 from sglang_graft.overlay import default_overlay, load_overlay
-from sglang_graft.selection import CONTEXT_BRANCH
+from sglang_graft.selection import STATEMENT_EDITS
 
 if TYPE_CHECKING:
     from sglang_graft.conftest import Sandbox
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def test_registry_and_overlay_are_a_bijection() -> None:
     overlay = load_overlay(default_overlay())
     owned = [d.name for d in overlay.definitions]
-    expected = sorted([*owned, *overlay.new_files, CONTEXT_BRANCH])
+    expected = sorted([*owned, *overlay.new_files, *STATEMENT_EDITS])
     assert sorted(edit.name for edit in EDITS) == expected
 
 

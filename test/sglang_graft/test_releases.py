@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
-import os
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,39 +15,10 @@ from sglang_graft.edits import EDITS
 if TYPE_CHECKING:
     from sglang_graft.conftest import Sandbox
 
-_RELEASES = os.environ.get("SGLANG_RELEASES")
 _GRAFTED = ("0.5.19", "0.5.20", "0.5.21", "0.5.22", "0.5.23")
 _REFUSED = ("0.5.18",)
+_GATHERED = ("k_gather", "v_gather", "(k_gather, v_gather)", "k_gather, v_gather")
 _OURS = {edit.name for edit in EDITS}
-
-
-@pytest.fixture
-def installed() -> Path:
-    """The installed package."""
-    spec = importlib.util.find_spec("sglang")
-    if spec is None or spec.origin is None:
-        pytest.skip("needs an installed sglang")
-    return Path(spec.origin).parent
-
-
-@pytest.fixture
-def release(request: pytest.FixtureRequest) -> Path:
-    """The package of one release, by its version."""
-    if _RELEASES is None:
-        pytest.skip("needs SGLANG_RELEASES: a folder with <version>/sglang/ in it")
-    version: str = request.param
-    package = Path(_RELEASES) / version / "sglang"
-    if not package.is_dir():
-        pytest.skip(f"needs {version}/sglang in SGLANG_RELEASES")
-    return package
-
-
-def _copy(package: Path, sandbox: Sandbox) -> None:
-    """Copy what the graft looks at."""
-    sandbox.backend.unlink()
-    source = package / sandbox.backend.relative_to(sandbox.package)
-    shutil.copy(source, sandbox.backend)
-    shutil.copy(package / "_version.py", sandbox.package / "_version.py")
 
 
 def _assert_grafts(sandbox: Sandbox) -> None:
@@ -66,19 +34,42 @@ def _assert_grafts(sandbox: Sandbox) -> None:
 
 
 def _assert_only_ours_differ(before: bytes, after: bytes) -> None:
-    """Only our names are new or other; forward_extend differs in one `if` body."""
+    """Only our names are new or other, and in forward_extend what calls them."""
     old, new = _statements(ast.parse(before)), _statements(ast.parse(after))
     assert set(old) <= set(new), set(old) - set(new)
     differ = {name for name in new if old.get(name) != new[name]}
     assert differ <= _OURS | {"forward_extend"}, differ - _OURS
-    ours = [n for n in ast.walk(ast.parse(after)) if _is_our_branch(n)]
-    assert len(ours) == 1, len(ours)
+    kept = [_without_edits(statements["forward_extend"]) for statements in (old, new)]
+    assert kept[0] == kept[1]
+    has_head_dim_128 = b"== layer.v_head_dim == 128" in before
+    for method, expected in (
+        ("_forward_extend_asm_context", 1),
+        ("_forward_extend_asm_no_prefix", 1),
+        ("_gather_asm_context_kv", int(has_head_dim_128)),
+    ):
+        assert new["forward_extend"].count(f"self.{method}(") == expected, method
 
 
-def _is_our_branch(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.body[0]).startswith(
-        "o = self._forward_extend_asm_context("
-    )
+def _without_edits(forward_extend: str) -> str:
+    """The method without the bodies and statements that the graft may replace."""
+    return ast.unparse(_Editable().visit(ast.parse(forward_extend)))
+
+
+class _Editable(ast.NodeTransformer):
+    """Drops both head_dim-256 branches' bodies and what assigns gathered K and V."""
+
+    def visit_If(self, node: ast.If) -> ast.AST:
+        self.generic_visit(node)
+        test = ast.unparse(node.test)
+        if "any(forward_batch.extend_prefix_lens_cpu)" in test and (
+            "layer.qk_head_dim == 256" in test
+        ):
+            node.body = [ast.Pass()]
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        gathers = ast.unparse(node.targets[0]) in _GATHERED
+        return None if gathers else node
 
 
 def _statements(module: ast.Module) -> dict[str, str]:
@@ -108,23 +99,19 @@ def _name(statement: ast.stmt) -> str:
 
 
 def test_installed_release_is_grafted(sandbox: Sandbox, installed: Path) -> None:
-    _copy(installed, sandbox)
-    # A grafted installation is tested from its original.
-    backup = installed / ".sglang_graft/backup/srt/layers/attention/aiter_backend.py"
-    if backup.exists():
-        shutil.copy(backup, sandbox.backend)
+    sandbox.copy_target(installed)
     _assert_grafts(sandbox)
 
 
 @pytest.mark.parametrize("release", _GRAFTED, indirect=True)
 def test_release_with_the_branch_is_grafted(sandbox: Sandbox, release: Path) -> None:
-    _copy(release, sandbox)
+    sandbox.copy_target(release)
     _assert_grafts(sandbox)
 
 
 @pytest.mark.parametrize("release", _REFUSED, indirect=True)
 def test_release_without_the_branch_is_refused(sandbox: Sandbox, release: Path) -> None:
-    _copy(release, sandbox)
+    sandbox.copy_target(release)
     before = sandbox.snapshot()
     outcome = sglang_graft.apply(sandbox.package)
     assert isinstance(outcome, Refused), outcome
@@ -135,6 +122,7 @@ def test_release_without_the_branch_is_refused(sandbox: Sandbox, release: Path) 
 
 def test_inline_page_granular_form_is_repaired(sandbox: Sandbox) -> None:
     """The form before 0.5.19, with the names that this repository's overlay uses."""
+    sandbox.make_target(sandbox.text("inline"), release="unknown")
     outcome = sglang_graft.apply(sandbox.package)
     assert isinstance(outcome, Refused), outcome
     assert "ForwardBatch" in outcome.reason

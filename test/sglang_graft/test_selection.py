@@ -27,6 +27,10 @@ _BRANCH = ("_forward_extend_asm_context", "context-branch")
             + _BRANCH,
         ),
         (
+            ["no-prefix-branch"],
+            ("_forward_extend_asm_no_prefix", "no-prefix-branch"),
+        ),
+        (
             ["_forward_extend_asm_context"],
             ("_CHECK", "_counts", "_note", "_gather_indices", "_context_indices")
             + _BRANCH,
@@ -88,3 +92,52 @@ def test_unknown_name_lists_the_valid_ones(sandbox: Sandbox) -> None:
     assert "no _nota" in refused.reason
     for name in ("_note", "_gather_indices", "context-branch"):
         assert name in refused.next_step, refused.next_step
+
+
+_COUNTING = """\
+def _count_asm_context_prefill(outcome):
+    print(outcome)
+
+
+def _fall_back(reason):
+    # Somebody should hear of it.
+    _count_asm_context_prefill(reason)
+    return reason
+
+
+def _both():
+    return _fall_back("x"), _count_asm_context_prefill("y")
+"""
+
+
+def test_counts_are_left_out_unless_they_are_asked_for(sandbox: Sandbox) -> None:
+    sandbox.make_overlay(_COUNTING)
+    outcome = sandbox.apply("_fall_back")
+    assert isinstance(outcome, Applied), outcome
+    assert outcome.names == ("_fall_back",)
+    alone = "def _fall_back(reason):\n    return reason\n"
+    assert alone in sandbox.backend.read_text()
+    assert "_count" not in sandbox.backend.read_text()
+    sandbox.apply("_fall_back", "_count_asm_context_prefill")
+    assert "    _count_asm_context_prefill(reason)\n" in sandbox.backend.read_text()
+
+
+def test_count_whose_result_is_used_cannot_be_left_out(sandbox: Sandbox) -> None:
+    sandbox.make_overlay(_COUNTING)
+    refused = sandbox.refused("_both")
+    assert refused.anchor == "name _count_asm_context_prefill"
+
+
+def test_method_that_is_only_needed_does_not_bring_its_edit(sandbox: Sandbox) -> None:
+    sandbox.make_target(sandbox.text("head_dim_128"))
+    sandbox.make_overlay(
+        "class AiterAttnBackend:\n"
+        "    def _gather_asm_context_kv(self, k_cache, v_cache, tok_idx):\n"
+        "        return k_cache, v_cache\n\n"
+        "    def _other(self):\n"
+        "        return self._gather_asm_context_kv(1, 2, 3)\n"
+    )
+    sandbox.apply("_other")
+    assert "index_select" in sandbox.backend.read_text()
+    sandbox.apply("_gather_asm_context_kv")
+    assert "index_select" not in sandbox.backend.read_text()

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+
 from sglang.srt.layers.attention.aiter_backend import (
     _asm_context_prefill_gather_indices,
 )

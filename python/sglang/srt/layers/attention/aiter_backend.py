@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 # validated ones. Costs two device synchronisations per batch.
 _GFX_ASM_CTX_GATHER_CHECK = os.environ.get("SGLANG_GFX_ASM_CTX_GATHER_CHECK") == "1"
 
-# Batches per outcome: "hit", a batch whose context chunks the ASM kernel served, or the
-# reason of a fall back to the paged kernel. Also on /metrics where SGLang serves it.
+# Batches per outcome: "hit", a batch that the ASM kernel served from gathered K/V, or
+# the reason of a fall back to the paged kernel. Also on /metrics, if SGLang serves it.
 _asm_context_prefill_counts: Counter[str] = Counter()
 _asm_context_prefill_metric: Any = None
 
@@ -45,18 +45,25 @@ def _count_asm_context_prefill(outcome: str) -> None:
 
         _asm_context_prefill_metric = PrometheusCounter(
             "sglang:asm_context_prefill",
-            "Batches by outcome: hit, the ASM kernel served their context chunks from"
-            " gathered K/V; else the reason why the paged kernel serves them. Summed"
-            " over ranks.",
+            "Batches by outcome: hit, the ASM kernel served their chunks from gathered"
+            " K/V; else the reason why the paged kernel serves them. Summed over"
+            " ranks.",
             labelnames=["outcome"],
         )
     _asm_context_prefill_metric.labels(outcome=outcome).inc()
 
 
+def _count_asm_context_hit(metadata: Any) -> None:
+    """Count the batch of this metadata object as a hit, once for all its layers."""
+    if not getattr(metadata, "asm_ctx_counted", False):
+        metadata.asm_ctx_counted = True
+        _count_asm_context_prefill("hit")
+
+
 def _asm_context_prefill_fallback(
     reason: str, forward_mode: Any, bs: int, value: int, limit: int
 ) -> None:
-    """Warn about, and count, a batch that the paged kernel must serve instead."""
+    """Warn about a batch that the paged kernel must serve instead."""
     logger.warning(
         "[asm-context-prefill] falling back to the paged kernel: %s"
         " (value=%d limit=%d mode=%s bs=%d)",
@@ -241,6 +248,73 @@ class AiterAttnBackend:
         fm.asm_ctx_ready, fm.asm_ctx_tok_idx, fm.asm_ctx_cu_k = True, tok_idx, cu_k
         return tok_idx, cu_k
 
+    def _gather_asm_context_kv(
+        self, k_cache: torch.Tensor, v_cache: torch.Tensor, tok_idx: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """K and V of a batch's tokens, contiguous, for the ASM kernel; a hit.
+
+        Args:
+            k_cache, v_cache: [slots, heads, dim] of one layer.
+            tok_idx: [total_k] slots, as `_asm_context_prefill_indices` gives them.
+
+        Returns:
+            ([total_k, heads, dim], [total_k, heads, dim]).
+        """
+        # Here, so that the rest of this file needs torch alone.
+        from sglang.srt.layers.attention.aiter_kv_gather import gather_kv
+
+        _count_asm_context_hit(self.forward_metadata)  # type: ignore[attr-defined]
+        return gather_kv(k_cache, v_cache, tok_idx)
+
+    def _attend_asm_prefill(
+        self,
+        q: torch.Tensor,
+        kv: tuple[torch.Tensor, torch.Tensor],
+        layer: RadixAttention,
+        bs: int,
+        descales: tuple[torch.Tensor, torch.Tensor],
+        cu_k: torch.Tensor | None = None,
+    ) -> torch.Tensor:
+        """The ASM kernel over contiguous fp8 K/V, causal.
+
+        Args:
+            q: [extend tokens, q heads * dim], the model's dtype.
+            kv: K and V, [total_k, heads, dim] fp8, the sequences one after the other.
+            layer: a full-attention layer.
+            bs: sequences in the batch.
+            descales: one fp32 element each, the scales that K and V were stored with.
+            cu_k: [bs + 1] int32 offsets into K and V, in tokens; None where every
+                sequence has as many keys as queries.
+
+        Returns:
+            [extend tokens, q heads * dim of V] in the model's dtype.
+        """
+        backend: Any = self
+        fm = backend.forward_metadata
+        # Releases before 0.5.23 keep an extend batch's offsets on the backend alone.
+        qo_indptr = backend.qo_indptr if fm.qo_indptr is None else fm.qo_indptr
+        cu_q = qo_indptr[: bs + 1]
+        # q has no calibrated scale: it is cast at unit scale, so K's scale must not
+        # describe it. As the paged kernel's q since 0.5.23, which saturates in every
+        # torch: beyond 448 `.to` leaves NaN in 2.11 and saturates in 2.14.
+        if hasattr(backend, "_quantize_q_fp8"):
+            q_fp8, q_descale = backend._quantize_q_fp8(q)
+        else:
+            q_fp8, q_descale = q.contiguous().to(kv[0].dtype), backend.k_scale
+        o: torch.Tensor = flash_attn_varlen_fp8_pertensor_func(
+            q_fp8.view(-1, layer.tp_q_head_num, layer.qk_head_dim),
+            *kv,
+            *(scale.reshape(1) for scale in (q_descale, *descales)),
+            cu_q,
+            cu_q if cu_k is None else cu_k,
+            fm.max_q_len,
+            fm.max_q_len if cu_k is None else int(fm.max_kv_len),
+            softmax_scale=layer.scaling,
+            causal=True,
+        )
+        width = layer.tp_q_head_num * layer.v_head_dim
+        return o.to(backend.input_dtype).view(-1, width)
+
     def _forward_extend_asm_context(
         self,
         q: torch.Tensor,
@@ -261,41 +335,58 @@ class AiterAttnBackend:
             [extend tokens, q heads * 256] in the model's dtype, or None for a batch
             that the paged kernel must serve.
         """
-        # Here, so that the rest of this file needs torch alone.
-        from sglang.srt.layers.attention.aiter_kv_gather import gather_kv
-
-        backend: Any = self
-        fm = backend.forward_metadata
+        pool: Any = self.token_to_kv_pool  # type: ignore[attr-defined]
         bs = forward_batch.batch_size
-        k_cache, v_cache = backend.token_to_kv_pool.get_kv_buffer(layer.layer_id)
+        k_cache, v_cache = pool.get_kv_buffer(layer.layer_id)
         tok_idx, cu_k = self._asm_context_prefill_indices(
             forward_batch, bs, k_cache.shape[0]
         )
         if tok_idx is None:
             return None
-        if not getattr(fm, "asm_ctx_counted", False):
-            fm.asm_ctx_counted = True
-            _count_asm_context_prefill("hit")
-        k, v = gather_kv(k_cache, v_cache, tok_idx)
-        # Releases before 0.5.23 keep an extend batch's offsets on the backend alone.
-        qo_indptr = backend.qo_indptr if fm.qo_indptr is None else fm.qo_indptr
-        o: torch.Tensor = flash_attn_varlen_fp8_pertensor_func(
-            q.contiguous()
-            .view(-1, layer.tp_q_head_num, layer.qk_head_dim)
-            .to(k_cache.dtype),
-            k,
-            v,
-            # q is cast as it is, so its descale is the unit scale of the backend,
-            # not the scale that K was stored with.
-            backend.k_scale.reshape(1),
-            k_descale.reshape(1),
-            v_descale.reshape(1),
-            qo_indptr[: bs + 1],
-            cu_k,
-            fm.max_q_len,
-            int(fm.max_kv_len),
-            softmax_scale=layer.scaling,
-            causal=True,
+        kv = self._gather_asm_context_kv(k_cache, v_cache, tok_idx)
+        return self._attend_asm_prefill(q, kv, layer, bs, (k_descale, v_descale), cu_k)
+
+    def _forward_extend_asm_no_prefix(
+        self,
+        q: torch.Tensor,
+        k: torch.Tensor,
+        v: torch.Tensor,
+        layer: RadixAttention,
+        forward_batch: ForwardBatch,
+        cache_loc: torch.Tensor,
+        k_descale: torch.Tensor,
+        v_descale: torch.Tensor,
+    ) -> torch.Tensor:
+        """Attention of an extend batch without a prefix, over K/V as they are stored.
+
+        The pool and nothing else says what that is: of `k` and `v` the caller may have
+        left the raw values, the scaled ones, or none.
+
+        Args:
+            q: [extend tokens, q heads * 256], the model's dtype.
+            k, v: [extend tokens, heads, 256], read for a 5D pool alone.
+            layer: a full-attention layer with head_dim 256.
+            forward_batch: the batch.
+            cache_loc: [extend tokens] slots that K and V have just been written to.
+            k_descale, v_descale: one fp32 element each, the scales of the cached K/V.
+
+        Returns:
+            [extend tokens, q heads * 256] in the model's dtype.
+        """
+        # Here, so that the rest of this file needs torch alone.
+        from sglang.srt.layers.attention.aiter_kv_gather import gather_kv
+
+        backend: Any = self
+        if backend.kv_cache_is_vectorized_5d:
+            # No rows to gather there, but its write has scaled k and v in place.
+            shape = (-1, layer.tp_k_head_num, layer.qk_head_dim)
+            dtype = backend.kv_cache_dtype
+            kv = k.reshape(shape).to(dtype), v.reshape(shape).to(dtype)
+        else:
+            pool = backend.token_to_kv_pool
+            k_cache, v_cache = pool.get_kv_buffer(layer.layer_id)
+            kv = gather_kv(k_cache, v_cache, cache_loc)
+        descales = k_descale, v_descale
+        return self._attend_asm_prefill(
+            q, kv, layer, forward_batch.batch_size, descales
         )
-        width = layer.tp_q_head_num * layer.v_head_dim
-        return o.to(backend.input_dtype).view(-1, width)
