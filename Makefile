@@ -13,7 +13,7 @@ NAMES := PAGE MODEL TP TASK LIMIT CONCURRENCY CHUNK MAX_GEN_TOKS REPEATS MARGIN 
 OPTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup gsm8k parity test test-gpu test-sglang-kits test-releases patch patch-check try-release lint type format env fork unfork
+.PHONY: help setup gsm8k parity test test-gpu test-sglang-kits test-releases patch patch-check try-release lint type format env pages stage-b fork unfork
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' Makefile
@@ -50,7 +50,7 @@ test-sglang-kits: fork ## SGLang's own attention kit, on this backend
 test-releases: $(READY) ## the graft on SGLang 0.5.18 to 0.5.23, downloaded once
 	$(PY) scripts/fetch_releases.py --folder $(VENV)/releases
 	SGLANG_RELEASES=$(VENV)/releases $(PY) -m pytest test/sglang_graft/test_releases.py \
-	  test/sglang_graft/test_releases_patch.py
+	  test/sglang_graft/test_releases_patch.py test/docs/test_granularity.py
 
 patch: $(READY) ## git-am-able patches: make patch BASE=/path/to/sglang [ONLY=helper]
 	$(PY) -m sglang_graft patch $(if $(BASE),--base='$(BASE)') $(if $(ONLY),--only='$(ONLY)')
@@ -73,5 +73,12 @@ format: $(READY) ## rewrite the code in the house format
 	$(VENV)/bin/ruff check --fix $(CODE)
 	$(VENV)/bin/ruff format $(CODE)
 
-env: ## versions, device and graft state, to paste into an issue
-	@$(if $(wildcard $(PY)),$(PY),$(PYTHON)) scripts/show_env.py
+env: ## versions, device, graft and flags, to paste; URL= asks a running server
+	@$(if $(wildcard $(PY)),$(PY),$(PYTHON)) scripts/show_env.py $(if $(URL),'$(URL)')
+
+pages: $(READY) ## rewrite the generated parts of docs/
+	$(PY) scripts/write_granularity.py
+	$(PY) scripts/write_pull_request.py
+
+stage-b: $(READY) ## the registered tests as AMD's CI runs them
+	bash scripts/ci/amd_stage_b.sh --python $(PY) $(OPTIONS)

@@ -19,11 +19,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from fetch_releases import fetch
-
 import sglang_graft
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from scripts.fetch_releases import fetch  # noqa: E402
+
 # In the order in which a change upstream shows first.
 TESTS = ("test/overlay", "test/registered", "test/producers", "test/fp8_scales")
 FITS, DOES_NOT_FIT, NOT_TRIED = 0, 1, 2

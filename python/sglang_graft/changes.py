@@ -13,6 +13,8 @@ from sglang_graft.selection import (
 )
 
 REGISTERED_TEST = "test/registered/attention/test_aiter_asm_prefill_gather.py"
+# Reads the counter.
+ENGINE_TEST = "test/registered/amd/test_asm_context_prefill_page_size.py"
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,7 @@ after; of chunked ones 0.70 and 0.0016. Not run on a gfx950.""",
     Change(
         name="counters",
         edits=("_count_asm_context_prefill", "_count_asm_context_hit"),
+        tests=(ENGINE_TEST,),
         subject="[AMD] Count hits and fallbacks of ASM prefill over gathered KV",
         body="""\
 Problem: a server says nothing about whether the ASM path serves, and a batch
@@ -128,7 +131,9 @@ per batch, or the reason of the fall back. The first hit is logged. Without
 --enable-metrics nothing is exported.
 
 Tested: once per batch over its layers and over both head dims, every reason of
-a fall back, and the values that prometheus_client exports.""",
+a fall back, and the values that prometheus_client exports. The registered test
+serves a random model at page sizes 1, 16 and 64, reads the counter and compares
+logprobs.""",
     ),
 )
 NAMES = tuple(change.name for change in CHANGES)

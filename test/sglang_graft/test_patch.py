@@ -169,7 +169,7 @@ def test_nothing_to_do_is_refused(tree: Sandbox, tmp_path: Path) -> None:
     tree.apply()
     (tree.state / "manifest.json").unlink()
     made = sglang_graft.patch(
-        tree.package, ["counters"], tmp_path, overlay=tree.overlay
+        tree.package, ["scales"], tmp_path, overlay=tree.overlay
     )
     assert isinstance(made, Refused) and made.anchor == "base", made
     assert not list(tmp_path.glob("*.patch"))
