@@ -13,7 +13,7 @@ import pytest
 
 import sglang_graft
 from sglang_graft import Patches, Refused
-from sglang_graft.changes import CHANGES, REGISTERED_TEST
+from sglang_graft.changes import CHANGES, ENGINE_TEST, REGISTERED_TEST
 
 if TYPE_CHECKING:
     from sglang_graft.conftest import Sandbox
@@ -168,11 +168,13 @@ def test_tree_of_a_grafted_package_is_its_original(
 def test_nothing_to_do_is_refused(tree: Sandbox, tmp_path: Path) -> None:
     tree.apply()
     (tree.state / "manifest.json").unlink()
-    made = sglang_graft.patch(
-        tree.package, ["scales"], tmp_path, overlay=tree.overlay
-    )
+    checkout, output = tmp_path / "checkout", tmp_path / "out"
+    shutil.copytree(tree.package, checkout / "python/sglang")
+    (checkout / ENGINE_TEST).parent.mkdir(parents=True)
+    shutil.copy(_PYTHON.parent / ENGINE_TEST, checkout / ENGINE_TEST)
+    made = sglang_graft.patch(checkout, ["counters"], output, overlay=tree.overlay)
     assert isinstance(made, Refused) and made.anchor == "base", made
-    assert not list(tmp_path.glob("*.patch"))
+    assert not list(output.glob("*.patch"))
 
 
 def test_unknown_change_lists_those_that_there_are(

@@ -91,7 +91,7 @@ def _assert_series_gives_the_graft_and_goes(
     assert log.splitlines() == [
         f"{subjects[patch.name[5:-6]]}|{AUTHOR}|0" for patch in made.patches
     ]
-    assert checkout.git("diff", "--shortstat", "base").startswith(" 3 files changed")
+    assert checkout.git("diff", "--shortstat", "base").startswith(" 4 files changed")
     for patch in reversed(made.patches):
         checkout.git("apply", "--index", "--reverse", output / patch.name)
     assert checkout.git("diff", "--cached", "--stat", "base") == ""
