@@ -15,13 +15,18 @@ from page_size_eval.serving.server import ServerSpec, pick_port
 from page_size_eval.settings import Settings
 
 
+def defect_of(arm: Arm, settings: Settings) -> str | None:
+    """The defect that an arm's server plants: page 1 stays sound, to compare with."""
+    return None if arm.page_size == 1 else settings.defect
+
+
 def environment_of(arm: Arm, settings: Settings, hardware: Hardware) -> dict[str, str]:
     """The variables that an arm's server gets on top of this process's own."""
     return {
         **hardware.environment,
         **arm.environment(),
         # Empty for none, so that one left in the shell is not planted unsaid.
-        VARIABLE: settings.defect or "",
+        VARIABLE: defect_of(arm, settings) or "",
         "SGLANG_PLUGINS": "",
     }
 

@@ -22,6 +22,11 @@ def prepare_arms(settings: Settings) -> list[Arm]:
     arms = arms_for(settings.page_sizes, settings.tree)
     if settings.defect:
         require_defect(settings.defect)
+        if all(arm.page_size == 1 for arm in arms):
+            raise CannotMeasure(
+                f"defect {settings.defect}: expected a page size beside 1, which stays"
+                " sound to compare with. Next: give PAGE=16"
+            )
     if not (settings.model / "config.json").is_file():
         raise CannotMeasure(
             f"model {settings.model}: expected a folder with config.json, there is"

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from page_size_eval.arms import Arm
 from page_size_eval.defect import require_planted
-from page_size_eval.launch import SpecMaker, expected_in_force
+from page_size_eval.launch import SpecMaker, defect_of, expected_in_force
 from page_size_eval.serving.endpoint import Endpoint
 from page_size_eval.serving.fleet import Fleet
 from page_size_eval.serving.hardware import Hardware
@@ -103,8 +103,8 @@ class Servers:
         info = server.info()
         expected = {"served_model_name": server.spec.name}
         require_arguments(info, expected)
-        if self._settings.defect:
-            require_planted(self._settings.defect, server.spec.log)
+        if defect := defect_of(arm, self._settings):
+            require_planted(defect, server.spec.log)
         return info
 
     def _ready(

@@ -126,6 +126,8 @@ def test_a_defect_that_the_server_did_not_plant_is_refused(
     planted = replace(settings, defect="page_granular")
     with pytest.raises(CannotMeasure, match="expected the server to plant it"):
         run_in(tmp_path, planted, "sound", monkeypatch)
+    with pytest.raises(CannotMeasure, match="expected a page size beside 1"):
+        run_in(tmp_path, replace(planted, page_sizes=(1,)), "sound", monkeypatch)
 
 
 def test_answers_of_another_arm_are_refused(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -17,7 +18,14 @@ def print_parity(console: Console, title: str, found: Sequence[Parity]) -> None:
 
     `other` counts prompts whose continuation takes another token.
     """
-    table = Table(title=title)
+    table = Table(
+        title=title,
+        title_justify="left",
+        box=box.SIMPLE,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
     table.add_column("arm")
     table.add_column("asked")
     for name in ("n", "largest", "p99", "A/A", "allowed", "other"):

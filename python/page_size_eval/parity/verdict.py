@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from page_size_eval.arms import Arm
+from page_size_eval.errors import CannotMeasure
 from page_size_eval.parity.difference import Gap, compare_answers, describe
 from page_size_eval.parity.rounds import MODES, Rounds
 
 # An A/A run of few prompts may by luck show less than the noise there is.
 NOISE_FACTOR = 3.0
+# A baseline that is further from itself tells nothing, and may be at fault.
+MOST_NOISE = 1.0
 
 
 @dataclass(frozen=True)
@@ -76,12 +79,22 @@ def judge(
     Args:
         again: the first arm's second run.
         floors: by mode, the smallest tolerance.
+
+    Raises:
+        CannotMeasure: the first arm differs from itself by more than any rounding.
     """
     baseline = rounds[0][1]
     found = []
     for mode in MODES:
         repeated = compare_answers(baseline.answers[mode], again.answers[mode])
         noise = max(gap.largest for gap in repeated)
+        if not noise <= MOST_NOISE:
+            raise CannotMeasure(
+                f"{rounds[0][0].label}, {mode}: expected the same prompts to give"
+                f" logprobs within {MOST_NOISE} of each other when asked again, they"
+                f" differ by {noise:.4f}. Next: look at the baseline first, with make"
+                " test; page size 1 can be wrong too"
+            )
         tolerance = max(floors[mode], NOISE_FACTOR * noise)
         found += [
             Parity(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from page_size_eval.arms import Arm
+from page_size_eval.errors import CannotMeasure
 from page_size_eval.parity.probes import Answer
 from page_size_eval.parity.rounds import ALONE, MODES, TOGETHER, Rounds
 from page_size_eval.parity.verdict import Parity, judge
@@ -36,6 +37,11 @@ def test_larger_noise_widens_the_tolerance() -> None:
     found = judged(again=0.5, other=1.4)
     assert found[ALONE].tolerance == pytest.approx(1.5)
     assert found[ALONE].problems == []
+
+
+def test_baseline_far_from_itself_is_no_baseline() -> None:
+    with pytest.raises(CannotMeasure, match="page 1, alone: .* differ by 1.5000"):
+        judged(again=1.5, other=0.0)
 
 
 def test_report_has_every_position() -> None:
