@@ -13,7 +13,7 @@ NAMES := PAGE MODEL TP TASK LIMIT CONCURRENCY CHUNK MAX_GEN_TOKS REPEATS MARGIN 
 OPTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup gsm8k parity test test-gpu test-sglang-kits test-releases patch patch-check try-release lint type format env pages stage-b fork unfork
+.PHONY: help setup gsm8k parity test test-gpu test-sglang-kits test-releases defects mutation patch patch-check try-release lint type format env pages stage-b fork unfork
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' Makefile
@@ -52,6 +52,12 @@ test-releases: $(READY) ## the graft on SGLang 0.5.18 to 0.5.23, downloaded once
 	SGLANG_RELEASES=$(VENV)/releases $(PY) -m pytest test/sglang_graft/test_releases.py \
 	  test/sglang_graft/test_releases_patch.py test/docs/test_granularity.py
 
+defects: fork ## which level of the suite catches which defect of test/defects
+	$(PY) scripts/defect_matrix.py $(OPTIONS)
+
+mutation: fork ## the share of mutants of the gather's indices that the suite kills
+	$(PY) scripts/mutation_score.py $(OPTIONS)
+
 patch: $(READY) ## git-am-able patches: make patch BASE=/path/to/sglang [ONLY=helper]
 	$(PY) -m sglang_graft patch $(if $(BASE),--base='$(BASE)') $(if $(ONLY),--only='$(ONLY)')
 
@@ -67,7 +73,9 @@ lint: $(READY) ## ruff, formatting, spelling
 	$(VENV)/bin/codespell $(CODE) docs README.md CONTRIBUTING.md Makefile
 
 type: $(READY) ## mypy, strict
-	$(VENV)/bin/mypy $(CODE)
+	$(VENV)/bin/mypy python
+	# Apart: to these, sglang is the whole package, which the overlay is not.
+	$(VENV)/bin/mypy $(filter-out python,$(CODE))
 
 format: $(READY) ## rewrite the code in the house format
 	$(VENV)/bin/ruff check --fix $(CODE)

@@ -29,6 +29,12 @@ class Scoring:
             self.scale[rows], self.value_scale[rows], self.soft_cap, self.sinks
         )
 
+    def cap(self, scores: torch.Tensor) -> torch.Tensor:
+        """The scores, of any shape, within the soft cap."""
+        if self.soft_cap > 0.0:
+            return torch.tanh(scores / self.soft_cap) * self.soft_cap
+        return scores
+
 
 def attend(
     q: torch.Tensor,
@@ -74,8 +80,7 @@ def _weigh(
     scores: torch.Tensor, visible: torch.Tensor | None, scoring: Scoring
 ) -> torch.Tensor:
     """Softmax of [rows, Hk, group, Q, L] over the keys; NaN where all are hidden."""
-    if scoring.soft_cap > 0.0:
-        scores = torch.tanh(scores / scoring.soft_cap) * scoring.soft_cap
+    scores = scoring.cap(scores)
     if visible is not None:
         tail = scores[..., scores.shape[-1] - visible.shape[2] :]
         tail.masked_fill_(~visible[:, None, None], -torch.inf)

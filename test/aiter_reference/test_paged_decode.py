@@ -119,7 +119,7 @@ def test_nan_key_reaches_its_row_only() -> None:
     batch = Shape([1] * len(K_LENS), K_LENS, dtype=torch.bfloat16)
     inputs = make_paged_inputs(0, batch, 16)
     expected = paged_attention_ragged(**inputs.decode_arguments(paged=False))
-    # The only key of row 1, whose slot also fills the padding of that row.
+    # The only key of row 1.
     inputs.v_pool[int(inputs.slots[K_LENS[0]])] = torch.nan
     actual = paged_attention_ragged(**inputs.decode_arguments(paged=False))
     others = [row for row in range(len(K_LENS)) if row != 1]

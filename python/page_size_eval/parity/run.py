@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +70,7 @@ def run_parity(
                 }
             )
     floors = CPU_FLOORS if hardware.name.startswith("CPU") else GPU_FLOORS
-    found = judge(rounds, again, floors)
-    if options.tolerance is not None:
-        found = [replace(parity, tolerance=options.tolerance) for parity in found]
+    found = judge(rounds, again, floors, options.tolerance)
     _report(found, servers, settings, options, hardware, console)
     return found
 

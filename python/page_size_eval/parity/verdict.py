@@ -72,13 +72,17 @@ class Parity:
 
 
 def judge(
-    rounds: Sequence[tuple[Arm, Rounds]], again: Rounds, floors: Mapping[str, float]
+    rounds: Sequence[tuple[Arm, Rounds]],
+    again: Rounds,
+    floors: Mapping[str, float],
+    given: float | None = None,
 ) -> list[Parity]:
     """Every arm but the first against the first, by mode.
 
     Args:
         again: the first arm's second run.
         floors: by mode, the smallest tolerance.
+        given: the tolerance, whatever the noise.
 
     Raises:
         CannotMeasure: the first arm differs from itself by more than any rounding.
@@ -88,14 +92,16 @@ def judge(
     for mode in MODES:
         repeated = compare_answers(baseline.answers[mode], again.answers[mode])
         noise = max(gap.largest for gap in repeated)
-        if not noise <= MOST_NOISE:
+        if given is None and not noise <= MOST_NOISE:
             raise CannotMeasure(
                 f"{rounds[0][0].label}, {mode}: expected the same prompts to give"
                 f" logprobs within {MOST_NOISE} of each other when asked again, they"
                 f" differ by {noise:.4f}. Next: look at the baseline first, with make"
                 " test; page size 1 can be wrong too"
             )
-        tolerance = max(floors[mode], NOISE_FACTOR * noise)
+        tolerance = given
+        if tolerance is None:
+            tolerance = max(floors[mode], NOISE_FACTOR * noise)
         found += [
             Parity(
                 arm,

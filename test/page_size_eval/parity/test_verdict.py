@@ -44,6 +44,12 @@ def test_baseline_far_from_itself_is_no_baseline() -> None:
         judged(again=1.5, other=0.0)
 
 
+def test_tolerance_that_is_given_replaces_the_noise() -> None:
+    arms = [(Arm(1), rounds(0.0)), (Arm(16), rounds(1.9))]
+    assert not any(p.problems for p in judge(arms, rounds(1.5), FLOORS, given=2.0))
+    assert all(p.problems for p in judge(arms, rounds(1.5), FLOORS, given=1.0))
+
+
 def test_report_has_every_position() -> None:
     content = judged(again=0.0, other=0.25)[TOGETHER].as_json()
     assert content["largest"] == pytest.approx(0.25)
