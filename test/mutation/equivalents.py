@@ -6,4 +6,9 @@ wrongly, and the run says so.
 
 from __future__ import annotations
 
-EQUIVALENTS: dict[str, str] = {}
+EQUIVALENTS = {
+    '_asm_context_prefill_indices: - if getattr(fm, "asm_ctx_ready", False): +'
+    ' if getattr(fm, "asm_ctx_ready", None):': (
+        "the default is asked for its truth alone, and None is as false as False"
+    ),
+}

@@ -45,7 +45,9 @@ class PretendGpu(TorchFunctionMode):
             self.made_elsewhere.append(name)
         if func == torch.Tensor.to:
             self.copies.append((device, bool(kwargs.get("non_blocking", False))))
-        if name in WAITS:
+        # Without its size the host has to ask the GPU how much memory to allocate.
+        unsized = name == "repeat_interleave" and kwargs.get("output_size") is None
+        if name in WAITS or unsized:
             self.waits.append(name)
         if device == GPU:
             kwargs["device"] = torch.device("cpu")

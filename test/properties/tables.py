@@ -13,7 +13,10 @@ import torch
 from hypothesis import strategies as st
 
 INDEX_DTYPES = (torch.int32, torch.int64)
-LENGTH_DTYPES = (torch.int16, torch.int32, torch.int64)
+LENGTH_DTYPES = (
+    *(torch.int16, torch.int32, torch.int64),
+    *(torch.uint16, torch.uint32, torch.uint64),
+)
 MAX_LEN = 80
 HOSTILE = (-1, 2**31 - 1, -(2**31))
 

@@ -76,3 +76,16 @@ def test_no_length_on_the_host_sends_the_kernel_past_the_gathered_rows(
         assert tok_idx.tolist() == batch.kv_indices[: len(tok_idx)].tolist()
     else:
         assert tok_idx.tolist() == batch.slots
+
+
+def test_a_single_token_is_an_ordinary_batch() -> None:
+    batch = Batch(
+        page_size=16,
+        num_slots=64,
+        slots_of=[[], [37]],
+        kv_indptr=torch.tensor([0, 0, 1], dtype=torch.int32),
+        kv_indices=torch.tensor([37, 37], dtype=torch.int32),
+        seq_lens=torch.tensor([0, 1]),
+    )
+    tok_idx, _, ordinary = indices(batch, batch.lens, spec=False, extend=True)
+    assert ordinary and tok_idx is not None and tok_idx.tolist() == [37]
