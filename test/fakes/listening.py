@@ -94,6 +94,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         if status == HTTPStatus.FOUND:
             self.send_header("Location", "/metrics")
+        # Without it a reply that a dying server broke off looks whole.
+        self.send_header("Content-Length", str(len(content.encode())))
         self.end_headers()
         self.wfile.write(content.encode())
 

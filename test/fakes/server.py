@@ -20,6 +20,7 @@ from typing import Any
 
 from fakes.listening import FakeServer
 from fakes.replies import Replies
+from page_size_eval.serving import leash
 from page_size_eval.serving.server import ServerSpec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,8 +48,9 @@ class FakeSpec(ServerSpec):
 def main(told: dict[str, Any]) -> None:
     if told["mode"] == "dies-at-start":
         sys.exit("no such model, as it were")
-    # A worker, as a real server has: it must not outlive the server.
-    worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    # A worker, as a real server has, and as there on a leash of its own.
+    leashed = [sys.executable, leash.__file__, str(os.getpid()), sys.executable]
+    worker = subprocess.Popen([*leashed, "-c", "import time; time.sleep(600)"])
     print(f"worker {worker.pid}", flush=True)
     replies = Replies(told["mode"], told["page_size"])
     FakeServer(told["port"], told, replies).serve_forever()

@@ -33,8 +33,9 @@ def test_server_ends_with_a_killed_script(tmp_path: Path) -> None:
     )
     assert script.stdout
     server = psutil.Process(int(script.stdout.readline()))
+    (worker,) = server.children()
     script.send_signal(signal.SIGKILL)
     script.wait()
     script.stdout.close()
-    gone, alive = psutil.wait_procs([server], timeout=30)
-    assert gone and not alive, server
+    gone, alive = psutil.wait_procs([server, worker], timeout=30)
+    assert len(gone) == 2 and not alive, alive
