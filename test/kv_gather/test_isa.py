@@ -2,65 +2,44 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
-from types import ModuleType
-from typing import Any
 
 import pytest
 
-from kv_gather.gather_cases import load_gather
+from kv_gather.compiled import ARCHITECTURES, CASES, ROWS, TOTALS, Case
 
-triton: Any = pytest.importorskip("triton", reason="compiling needs triton")
-
-ROWS = (256, 512, 1024, 2048)
-ARCHITECTURES = ("gfx950", "gfx942")
+Compiled = dict[Case, dict[str, str]]
 # A CU of gfx942 and gfx950 holds 512 VGPRs per lane of a SIMD: 64 leave eight waves.
 VGPR_LIMIT = 64
-# Both launch classes: bytes of K plus V.
-TOTALS = (2**20, 2**24)
 
 
-def _load_compiled() -> ModuleType:
-    """The module with kernels to compile, although the suite has them interpreted."""
-    with triton.knobs.runtime.scope():
-        triton.knobs.runtime.interpret = False
-        return load_gather()
-
-
-def _compile(module: ModuleType, arch: str, row_bytes: int, total: int) -> Any:
-    words = row_bytes // 8
-    tokens, threads = module._launch_shape(total, row_bytes)
-    constants = {
-        "WORD": triton.language.int64,
-        "ALIGNED": 16,
-        "K_STRIDE": words,
-        "V_STRIDE": words,
-        "K_WORDS": words,
-        "V_WORDS": words,
-        "BLOCK_TOKENS": tokens,
-        "BLOCK_K": words,
-        "BLOCK_V": words,
-    }
-    signature = dict.fromkeys(("k_cache", "v_cache", "k_out", "v_out"), "*fp8e4nv")
-    signature |= {"tok_idx": "*i32", "total_k": "i32"}
-    signature |= dict.fromkeys(constants, "constexpr")
-    kernel = module._gather_kv_kernel
-    source = triton.compiler.ASTSource(
-        kernel, {name: signature[name] for name in kernel.arg_names}, constants
+@pytest.fixture(scope="module")
+def compiled() -> Compiled:
+    """By architecture, row bytes and bytes in all: the assembly and Triton's IR."""
+    pytest.importorskip("triton", reason="compiling needs triton")
+    path = os.pathsep.join(sys.path)
+    done = subprocess.run(
+        [sys.executable, "-m", "kv_gather.compiled"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TRITON_INTERPRET": "0", "PYTHONPATH": path},
     )
-    target = triton.backends.compiler.GPUTarget("hip", arch, 64)
-    return triton.compile(source, target, options={"num_warps": threads // 64})
+    assert done.returncode == 0, done.stderr
+    return dict(zip(CASES, json.loads(done.stdout), strict=True))
 
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("row_bytes", ROWS)
 @pytest.mark.parametrize("total", TOTALS)
 def test_rows_move_sixteen_bytes_at_a_time(
-    arch: str, row_bytes: int, total: int
+    arch: str, row_bytes: int, total: int, compiled: Compiled
 ) -> None:
-    compiled = _compile(_load_compiled(), arch, row_bytes, total)
-    assembly = compiled.asm["amdgcn"]
+    assembly = compiled[arch, row_bytes, total]["amdgcn"]
     memory = Counter(
         re.findall(r"^\s+((?:global|flat|buffer|scratch|ds)_\S+)", assembly, re.M)
     )
@@ -77,13 +56,13 @@ def test_rows_move_sixteen_bytes_at_a_time(
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("row_bytes", ROWS)
 @pytest.mark.parametrize("total", TOTALS)
-def test_registers_stay_within_bounds(arch: str, row_bytes: int, total: int) -> None:
-    compiled = _compile(_load_compiled(), arch, row_bytes, total)
+def test_registers_stay_within_bounds(
+    arch: str, row_bytes: int, total: int, compiled: Compiled
+) -> None:
+    assembly = compiled[arch, row_bytes, total]["amdgcn"]
     found = {
         name: int(value)
-        for name, value in re.findall(
-            r"\.(\w+):\s+(\d+)$", compiled.asm["amdgcn"], re.M
-        )
+        for name, value in re.findall(r"\.(\w+):\s+(\d+)$", assembly, re.M)
     }
     assert found["vgpr_count"] <= VGPR_LIMIT, found
     unused = (
@@ -95,8 +74,8 @@ def test_registers_stay_within_bounds(arch: str, row_bytes: int, total: int) -> 
     assert not any(found[name] for name in unused), found
 
 
-def test_slots_are_widened_before_they_are_multiplied() -> None:
-    ir = _compile(_load_compiled(), "gfx950", 512, 2**20).asm["ttir"]
+def test_slots_are_widened_before_they_are_multiplied(compiled: Compiled) -> None:
+    ir = compiled["gfx950", 512, 2**20]["ttir"]
     index = re.search(r"(%\w+) = tt\.load .*xi32|(%\w+) = tt\.load .*ptr<i32>", ir)
     assert index, ir
     name = index[1] or index[2]
