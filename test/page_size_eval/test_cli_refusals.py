@@ -73,7 +73,7 @@ def test_server_that_dies_shows_its_log_and_leaves_nothing(tmp_path: Path) -> No
         p.info
         for p in psutil.process_iter(["pid", "cmdline"])
         if p.pid not in before
-        and any("sglang" in word for word in p.info["cmdline"] or ())
+        and any("sglang.launch" in word for word in p.info["cmdline"] or ())
     ]
     assert not left
 
