@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 import os
 
+from sglang.srt.platforms import interface
 from sglang.srt.platforms.cpu import CpuDeviceMixin
 from sglang.srt.platforms.device_mixin import PlatformEnum
-from sglang.srt.platforms.interface import PlatformCapabilities, SRTPlatform
 
 PLATFORM_NAME = "gfx950_reference"
 
@@ -39,7 +39,7 @@ def activate() -> str | None:
     return f"{__name__}.Gfx950ReferencePlatform"
 
 
-class Gfx950ReferencePlatform(CpuDeviceMixin, SRTPlatform):
+class Gfx950ReferencePlatform(CpuDeviceMixin, interface.SRTPlatform):
     """A CPU that SGLang serves as it would serve a gfx950 with aiter."""
 
     _enum = PlatformEnum.OOT
@@ -47,7 +47,9 @@ class Gfx950ReferencePlatform(CpuDeviceMixin, SRTPlatform):
     device_type = "cpu"
     # Without Triton, SGLang takes the torch forms of its page allocator and of the
     # req_to_token writers; the attention backend's own index kernels stay Triton.
-    capabilities = PlatformCapabilities(supports_triton=False)
+    # Releases that do not ask (before 0.5.22) run those under the interpreter too.
+    if hasattr(interface, "PlatformCapabilities"):
+        capabilities = interface.PlatformCapabilities(supports_triton=False)
 
     def get_default_attention_backend(self) -> str:
         return "aiter"

@@ -102,7 +102,8 @@ def test_shell_scripts_parse() -> None:
 
 def test_help_lists_every_target() -> None:
     done = subprocess.run(
-        ["make", "help", f"PYTHON={sys.executable}"],
+        # Under `make test` it would say which directory it enters.
+        ["make", "--no-print-directory", "help", f"PYTHON={sys.executable}"],
         capture_output=True,
         text=True,
         cwd=ROOT,

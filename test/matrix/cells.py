@@ -36,9 +36,9 @@ class Cell:
         return asdict(self)
 
     @property
-    def short_test(self) -> str:
-        """The name of the test, without its folders and parameters."""
-        return self.test.rpartition("::")[2].partition("[")[0]
+    def killer(self) -> str:
+        """The test, without its folders and parameters, or what ended the process."""
+        return self.test.rpartition("::")[2].partition("[")[0] or self.error
 
 
 Row = Mapping[str, Cell]

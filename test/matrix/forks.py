@@ -35,11 +35,17 @@ class Task:
 
 @dataclass(frozen=True)
 class Done:
-    """A fork that ended: its result, or None if it died or was stopped."""
+    """A fork that ended.
+
+    Attributes:
+        result: None if it died or was stopped.
+        signal: that it died of, by name; "" if of none.
+    """
 
     key: Any
     result: Any
     timed_out: bool
+    signal: str
     seconds: float
 
 
@@ -130,9 +136,18 @@ def _finish(fork: _Running, timeout_s: float) -> Done:
     if not timed_out:
         with os.fdopen(fork.pipe, "rb", closefd=False) as pipe:
             answer = pipe.read()
-    _stop(fork)
     result = json.loads(answer) if answer else None
-    return Done(fork.task.key, result, timed_out, seconds)
+    # Without an answer the pipe was closed by the fork's death.
+    died_of = "" if answer or timed_out else _await_death(fork)
+    _stop(fork)
+    return Done(fork.task.key, result, timed_out, died_of, seconds)
+
+
+def _await_death(fork: _Running) -> str:
+    """The name of the signal that the fork died of, "" if it ended by itself."""
+    ended = os.waitid(os.P_PID, fork.pid, os.WEXITED | os.WNOWAIT)
+    by_signal = ended is not None and ended.si_code != os.CLD_EXITED
+    return signal.Signals(ended.si_status).name if ended and by_signal else ""
 
 
 def _stop(fork: _Running) -> None:

@@ -48,7 +48,7 @@ def markdown(rows: Mapping[str, Row], levels: Sequence[str]) -> str:
     ]
     for defect, row in sorted(rows.items()):
         outcomes = [_SHORT.get(row[n].outcome, row[n].outcome) for n in levels]
-        killers = [row[n].short_test for n in levels if row[n].outcome == KILLED]
+        killers = [row[n].killer for n in levels if row[n].outcome == KILLED]
         by = f"`{killers[0]}`" if killers else (reason_for(defect) or "nothing")
         cells = [f"`{defect}`", *outcomes, summary_of(defect), by]
         lines.append(f"| {' | '.join(cells)} |")

@@ -16,7 +16,7 @@ from matrix.cells import KILLED, NOT_REACHED, SURVIVED, Cell
 from matrix.forks import Done, Task, run_in_forks
 from matrix.levels import ROOT, Level
 from matrix.targets import contents, count_calls, find_targets, plant
-from page_size_eval.defect import VARIABLE
+from page_size_eval.defect import CATALOGUE, VARIABLE
 from page_size_eval.errors import CannotMeasure
 from page_size_eval.serving.hardware import CPU
 
@@ -30,6 +30,10 @@ _WARM = (
     "sglang.srt.model_executor.model_runner",
     "sglang.test.test_utils",
 )
+
+
+# What the tests of every level are made of, and what they test.
+_SHARED = ("test/producers", "python/aiter_reference", "python/sglang")
 
 
 @dataclass(frozen=True)
@@ -64,10 +68,10 @@ def import_sglang() -> None:
         importlib.import_module(name)
 
 
-def fingerprint() -> str:
-    """Of all code that a cell depends on: a cell of other code is not taken over."""
-    digest = hashlib.sha256()
-    for folder in ("python", "test"):
+def fingerprint(defect: str, level: Level) -> str:
+    """Of the code that a cell depends on: a cell of other code is not taken over."""
+    digest = hashlib.sha256((CATALOGUE / f"{defect}.py").read_bytes())
+    for folder in (*level.folders, *_SHARED):
         for path in sorted((ROOT / folder).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
@@ -134,7 +138,7 @@ def cells(
     tasks = []
     for level in levels:
         for defect, targets in defects.items():
-            known = store.get(defect, level.name)
+            known = store.get(defect, level)
             if known is not None:
                 yield defect, level.name, known
             elif not (level.in_engines or reached[level.name] & set(targets)):
@@ -142,12 +146,12 @@ def cells(
             else:
                 log = settings.log(level.name, defect)
                 work = _bind(_test_with, defect, level)
-                tasks.append(Task((defect, level.name), work, log))
+                tasks.append(Task((defect, level), work, log))
     for done in run_in_forks(tasks, settings.jobs, settings.timeout_s):
-        defect, level_name = done.key
+        defect, level = done.key
         cell = _cell_of(done, settings)
-        store.put(defect, level_name, cell)
-        yield defect, level_name, cell
+        store.put(defect, level, cell)
+        yield defect, level.name, cell
 
 
 def _test_with(defect: str, level: Level) -> dict[str, Any]:
@@ -160,12 +164,14 @@ def _test_with(defect: str, level: Level) -> dict[str, Any]:
 
 def _cell_of(done: Done, settings: Settings) -> Cell:
     defect, level = done.key
-    if done.timed_out:
-        return Cell(KILLED, "", "timed out", 0, done.seconds)
+    if done.timed_out or done.signal:
+        # A write out of bounds may well end the process before any test says so.
+        error = done.signal or "timed out"
+        return Cell(KILLED, "", error, 0, done.seconds)
     if done.result is None or done.result["status"] not in (0, 1, 2):
         raise CannotMeasure(
-            f"{defect} at {level}: expected a run of pytest, got {done.result}."
-            f" Next: read {settings.log(level, defect)}"
+            f"{defect} at {level.name}: expected a run of pytest, got {done.result}."
+            f" Next: read {settings.log(level.name, defect)}"
         )
     caught, passed = done.result["caught"], done.result["passed"]
     if caught is None:
@@ -174,25 +180,22 @@ def _cell_of(done: Done, settings: Settings) -> Cell:
 
 
 class Store:
-    """Cells that are known, kept from run to run while the code is the same."""
+    """Cells that are known, kept from run to run while their code is the same."""
 
     def __init__(self, path: Path) -> None:
-        self._path, self._code = path, fingerprint()
-        self._cells: dict[tuple[str, str], Cell] = {}
-        if path.exists():
-            for line in path.read_text().splitlines():
-                entry = json.loads(line)
-                if entry["code"] == self._code:
-                    key = entry["defect"], entry["level"]
-                    self._cells[key] = Cell(**entry["cell"])
+        self._path = path
+        lines = path.read_text().splitlines() if path.exists() else []
+        entries = map(json.loads, lines)
+        self._cells = {entry["code"]: Cell(**entry["cell"]) for entry in entries}
 
-    def get(self, defect: str, level: str) -> Cell | None:
-        return self._cells.get((defect, level))
+    def get(self, defect: str, level: Level) -> Cell | None:
+        return self._cells.get(fingerprint(defect, level))
 
-    def put(self, defect: str, level: str, cell: Cell) -> None:
-        entry = {"code": self._code, "defect": defect, "level": level}
+    def put(self, defect: str, level: Level, cell: Cell) -> None:
+        entry = {"defect": defect, "level": level.name, "cell": cell.as_json()}
+        entry["code"] = fingerprint(defect, level)
         with self._path.open("a") as file:
-            file.write(json.dumps({**entry, "cell": cell.as_json()}) + "\n")
+            file.write(json.dumps(entry) + "\n")
 
 
 def _bind(function: Callable[..., Any], *args: Any) -> Callable[[], Any]:

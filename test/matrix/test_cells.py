@@ -9,8 +9,9 @@ import pytest
 
 from matrix import cells, report, runs
 from matrix.cells import KILLED, NOT_REACHED, SURVIVED, Cell, objections, totals
+from matrix.levels import LEVELS
 
-LEVELS = ["helper", "producers", "engine"]
+NAMES = ["helper", "producers", "engine"]
 STORY = '"""Reads the wrong page.\n\nMore of it.\n"""\n'
 TEST = "test/a/test_b.py::test_reads_the_page[16]"
 
@@ -25,7 +26,7 @@ def catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def row(*outcomes: str) -> dict[str, Cell]:
     made = [Cell(o, TEST if o == KILLED else "", passed=3) for o in outcomes]
-    return dict(zip(LEVELS, made, strict=True))
+    return dict(zip(NAMES, made, strict=True))
 
 
 def test_killed_below_the_engine_is_well() -> None:
@@ -52,12 +53,12 @@ def test_totals_count_each_outcome_of_a_level() -> None:
         "plain": row(KILLED, NOT_REACHED, SURVIVED),
         "excused": row(SURVIVED, NOT_REACHED, SURVIVED),
     }
-    assert totals(rows, LEVELS)["helper"] == {
+    assert totals(rows, NAMES)["helper"] == {
         KILLED: 1,
         SURVIVED: 1,
         NOT_REACHED: 0,
     }
-    assert totals(rows, LEVELS)["producers"][NOT_REACHED] == 2
+    assert totals(rows, NAMES)["producers"][NOT_REACHED] == 2
 
 
 def test_markdown_has_the_story_and_the_first_killer() -> None:
@@ -65,7 +66,7 @@ def test_markdown_has_the_story_and_the_first_killer() -> None:
         "plain": row(NOT_REACHED, KILLED, KILLED),
         "excused": row(SURVIVED, NOT_REACHED, SURVIVED),
     }
-    lines = report.markdown(rows, LEVELS).splitlines()
+    lines = report.markdown(rows, NAMES).splitlines()
     assert lines[2:] == [
         "| `excused` | survived | - | survived | Reads the wrong page."
         " | no test is so fine |",
@@ -87,8 +88,22 @@ def test_store_keeps_cells_of_the_same_code_alone(
 ) -> None:
     path = tmp_path / "cells.jsonl"
     cell = Cell(KILLED, TEST, "AssertionError", 3, 1.5)
-    runs.Store(path).put("plain", "helper", cell)
-    assert runs.Store(path).get("plain", "helper") == cell
-    assert runs.Store(path).get("plain", "producers") is None
-    monkeypatch.setattr(runs, "fingerprint", lambda: "another")
-    assert runs.Store(path).get("plain", "helper") is None
+    helper, producers = LEVELS[:2]
+    code = {"plain": "a", "excused": "b"}
+    monkeypatch.setattr(runs, "fingerprint", lambda d, level: code[d] + level.name)
+    runs.Store(path).put("plain", helper, cell)
+    assert runs.Store(path).get("plain", helper) == cell
+    assert runs.Store(path).get("plain", producers) is None
+    assert runs.Store(path).get("excused", helper) is None
+    code["plain"] = "edited"
+    assert runs.Store(path).get("plain", helper) is None
+
+
+def test_code_of_a_cell_is_the_defect_the_levels_tests_and_what_they_test() -> None:
+    helper, producers = LEVELS[:2]
+    codes = {
+        runs.fingerprint(defect, level)
+        for defect in ("page_granular", "k_rows_for_v")
+        for level in (helper, producers)
+    }
+    assert len(codes) == 4

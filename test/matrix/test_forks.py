@@ -63,8 +63,13 @@ def test_results_larger_than_a_pipe_come_back(tmp_path: Path) -> None:
 
 
 def test_what_raises_or_dies_has_no_result(tmp_path: Path) -> None:
-    done = run(tmp_path, lambda: 1 / 0, lambda: os._exit(0), lambda: "fine")
-    assert [done[i].result for i in range(3)] == [None, None, "fine"]
+    def crash() -> None:
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+    works = (lambda: 1 / 0, lambda: os._exit(0), crash, lambda: "fine")
+    done = run(tmp_path, *works)
+    assert [done[i].result for i in range(4)] == [None, None, None, "fine"]
+    assert [done[i].signal for i in range(4)] == ["", "", "SIGSEGV", ""]
     assert not any(one.timed_out for one in done.values())
     assert "ZeroDivisionError" in (tmp_path / "0.log").read_text()
 

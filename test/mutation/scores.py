@@ -75,8 +75,8 @@ def try_mutants(
     ]
     for done in run_in_forks(tasks, settings.jobs, settings.timeout_s):
         mutant = by_number[done.key]
-        if done.timed_out:
-            yield Verdict(mutant, True, "timed out")
+        if done.timed_out or done.signal:
+            yield Verdict(mutant, True, done.signal or "timed out")
         elif done.result is None:
             raise CannotMeasure(
                 f"mutant {mutant.key}: expected a run of pytest, its process died."

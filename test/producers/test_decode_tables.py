@@ -74,6 +74,41 @@ def boundary_lens(page_size: int) -> list[int]:
     return sorted({n for n in (1, p - 1, p, p + 1, 2 * p - 1, 2 * p) if n > 0})
 
 
+def apply(serving: Serving, batch: Any, *, capture: bool) -> Any:
+    serving.backend.init_forward_metadata_out_graph(batch, in_capture=capture)
+    return serving.backend.forward_metadata
+
+
+@pytest.mark.parametrize("draft_tokens", [0, 4])
+def test_graph_buffer_has_room_for_the_longest_rows(
+    page_size: int, draft_tokens: int
+) -> None:
+    """Sized in pages and filled in tokens, it is page_size times too small.
+
+    First of the file: a write past the buffer may end the process.
+    """
+    bs, context_len = 2, 256
+    pages = bs * -(-context_len // page_size) + 2
+    with serve(
+        page_size, pages, context_len=context_len, draft_tokens=draft_tokens
+    ) as serving:
+        backend = serving.backend
+        backend.init_cuda_graph_state(bs, bs)
+        capacity = backend.cuda_graph_kv_indices.numel()
+        assert capacity >= bs * (context_len + draft_tokens)
+        fenced = Fenced(capacity)
+        requests = [
+            scheduling.submit(serving, str(i), range(1000 * i, 1000 * i + context_len))
+            for i in range(bs)
+        ]
+        with mock.patch.object(backend, "cuda_graph_kv_indices", fenced.buffer):
+            full = scheduling.extend(serving, requests, [context_len] * bs)
+            batch = scheduling.decode_batch(full.req_pool_indices, [context_len] * bs)
+            apply(serving, batch, capture=False)
+            check_tables(serving, batch, contract.GRAPH_INDICES)
+        fenced.check_fences()
+
+
 def test_eager_decode_reads_every_token(page_size: int) -> None:
     with running(page_size, [boundary_lens(page_size)]) as (serving, (requests,)):
         for _ in range(2):
@@ -92,11 +127,6 @@ def test_smaller_batch_after_a_larger_one_reads_its_own(page_size: int) -> None:
             serving.backend.init_forward_metadata(batch)
             check_tables(serving, batch, contract.DECODE_INDICES)
             require_decoded(serving, batch, requests)
-
-
-def apply(serving: Serving, batch: Any, *, capture: bool) -> Any:
-    serving.backend.init_forward_metadata_out_graph(batch, in_capture=capture)
-    return serving.backend.forward_metadata
 
 
 @pytest.mark.parametrize("poisoned", [True, False], ids=["poisoned", "stale"])
@@ -119,33 +149,6 @@ def test_nothing_of_the_captured_batch_survives_a_replay(
             assert (fm.kv_indptr.data_ptr(), fm.kv_indices.data_ptr()) == buffers
             check_tables(serving, batch, contract.GRAPH_INDICES)
             require_decoded(serving, batch, requests)
-
-
-@pytest.mark.parametrize("draft_tokens", [0, 4])
-def test_graph_buffer_has_room_for_the_longest_rows(
-    page_size: int, draft_tokens: int
-) -> None:
-    """Sized in pages and filled in tokens, it is page_size times too small."""
-    bs, context_len = 2, 256
-    pages = bs * -(-context_len // page_size) + 2
-    with serve(
-        page_size, pages, context_len=context_len, draft_tokens=draft_tokens
-    ) as serving:
-        backend = serving.backend
-        backend.init_cuda_graph_state(bs, bs)
-        capacity = backend.cuda_graph_kv_indices.numel()
-        assert capacity >= bs * (context_len + draft_tokens)
-        fenced = Fenced(capacity)
-        requests = [
-            scheduling.submit(serving, str(i), range(1000 * i, 1000 * i + context_len))
-            for i in range(bs)
-        ]
-        with mock.patch.object(backend, "cuda_graph_kv_indices", fenced.buffer):
-            full = scheduling.extend(serving, requests, [context_len] * bs)
-            batch = scheduling.decode_batch(full.req_pool_indices, [context_len] * bs)
-            apply(serving, batch, capture=False)
-            check_tables(serving, batch, contract.GRAPH_INDICES)
-        fenced.check_fences()
 
 
 def test_live_entries_were_all_written(page_size: int) -> None:
