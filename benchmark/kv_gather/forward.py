@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -20,8 +20,8 @@ from benchmark.kv_gather.paths import KvPath
 from benchmark.kv_gather.timing import (
     count_synchronisations,
     device_work,
-    host_time,
-    wall_time,
+    host_times,
+    wall_times,
 )
 
 LAYERS = 15  # Full-attention layers of Qwen3.5 and Qwen3.8.
@@ -39,9 +39,9 @@ def measure_indices(
     for total in tokens:
         for batch_size in batches:
             batch = make_batch(slots, ragged_lengths(total, batch_size))
-            for path in paths:
-                line = {"path": path.name, "tokens": total, "batch_size": batch_size}
-                lines.append(line | _cost(_indices_call(path, batch)))
+            case = {"tokens": total, "batch_size": batch_size}
+            calls = {path.name: _indices_call(path, batch) for path in paths}
+            lines += [{"path": name} | case | cost for name, cost in _costs(calls)]
     return lines
 
 
@@ -49,14 +49,21 @@ def _indices_call(path: KvPath, batch: Batch) -> Callable[[], Any]:
     return lambda: path.indices(batch.metadata(), batch, POOL_SLOTS)
 
 
-def _cost(call: Callable[[], Any]) -> dict[str, Any]:
-    work = device_work(call)
-    return {
-        "wall": asdict(wall_time(call)),
-        "device_us": work.us,
-        "operations": work.operations,
-        "synchronisations": count_synchronisations(call),
-    }
+def _costs(
+    calls: Mapping[str, Callable[[], Any]],
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    walls = wall_times(calls)
+    for name, call in calls.items():
+        work = device_work(call)
+        yield (
+            name,
+            {
+                "wall": asdict(walls[name]),
+                "device_us": work.us,
+                "operations": work.operations,
+                "synchronisations": count_synchronisations(call),
+            },
+        )
 
 
 def measure_forward(
@@ -69,9 +76,9 @@ def measure_forward(
         pools = [make_pool(row_bytes, POOL_SLOTS) for _ in range(LAYERS)]
         for total in tokens:
             batch = make_batch(slots, ragged_lengths(total, BATCH_SIZE))
-            for path in paths:
-                line = {"path": path.name, "row_bytes": row_bytes, "tokens": total}
-                lines.append(line | _cost(_forward_call(path, batch, pools)))
+            case = {"row_bytes": row_bytes, "tokens": total}
+            calls = {path.name: _forward_call(path, batch, pools) for path in paths}
+            lines += [{"path": name} | case | cost for name, cost in _costs(calls)]
     return lines
 
 
@@ -98,7 +105,7 @@ def measure_host(paths: list[KvPath], tokens: int = 512) -> dict[str, Any]:
     calls["ours, into given buffers"] = lambda: ours(  # type: ignore[call-arg]
         pool.k, pool.v, tok_idx, buffers
     )
-    return {name: asdict(host_time(call)) for name, call in calls.items()}
+    return {name: asdict(spread) for name, spread in host_times(calls).items()}
 
 
 def measure_allocations(path: KvPath, row_bytes: int, tokens: int) -> dict[str, Any]:

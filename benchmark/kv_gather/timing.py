@@ -17,7 +17,7 @@ COLD_CACHE_SIZES = 4
 # The start of a replay is in its time, once.
 MIN_CALLS = 16
 MAX_CALLS = 1024
-WALL_REPEATS = 25
+WALL_REPEATS = 50
 LAUNCHES = 16
 SLEEP_CYCLES = 4_000_000  # 2 ms: longer than the host takes to enqueue them.
 
@@ -105,29 +105,34 @@ def _capture(call: Callable[[int], Any], calls: int, pool: Any) -> torch.cuda.CU
     return graph
 
 
-def wall_time(call: Callable[[], Any]) -> Spread:
-    """From an idle device until the work of `call` is done on it."""
-    call()
-    samples = []
+def wall_times(calls: Mapping[str, Callable[[], Any]]) -> dict[str, Spread]:
+    """From an idle device until the work of each call is done on it."""
+    return _take_turns(calls, torch.cuda.synchronize)
+
+
+def host_times(calls: Mapping[str, Callable[[], Any]]) -> dict[str, Spread]:
+    """Host time alone of each call, none of which may synchronise."""
+    return _take_turns(calls, lambda: None)
+
+
+def _take_turns(
+    calls: Mapping[str, Callable[[], Any]], finish: Callable[[], None]
+) -> dict[str, Spread]:
+    """Time from an idle device until `finish` returns after a call.
+
+    The calls take turns, since a host has slower and faster minutes.
+    """
+    for call in calls.values():
+        call()
+    samples: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(WALL_REPEATS):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        call()
-        torch.cuda.synchronize()
-        samples.append((time.perf_counter() - start) * 1e6)
-    return Spread.of(samples)
-
-
-def host_time(call: Callable[[], Any]) -> Spread:
-    """Host time of `call` alone, which must not synchronise, device idle at first."""
-    call()
-    samples = []
-    for _ in range(4 * WALL_REPEATS):
-        torch.cuda.synchronize()
-        start = time.perf_counter()
-        call()
-        samples.append((time.perf_counter() - start) * 1e6)
-    return Spread.of(samples)
+        for name, call in calls.items():
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            call()
+            finish()
+            samples[name].append((time.perf_counter() - start) * 1e6)
+    return {name: Spread.of(values) for name, values in samples.items()}
 
 
 @dataclass(frozen=True)

@@ -223,7 +223,9 @@ class AiterAttnBackend:
         plain = forward_batch.spec_info is None and (
             forward_batch.forward_mode.is_extend()
         )
-        total_k = int(host_lens[:bs].sum()) if plain and host_lens is not None else 0
+        # As a list: an operation of torch on the host takes longer than this sum.
+        known = plain and host_lens is not None
+        total_k = sum(host_lens.tolist()[:bs]) if known else 0
         ordinary = 0 < total_k <= fm.kv_indices.numel()
 
         tok_idx: torch.Tensor | None = None
@@ -232,7 +234,7 @@ class AiterAttnBackend:
             tok_idx = fm.kv_indices[:total_k]
             # Bounded by the host's total, so that the kernel cannot read past the
             # gathered rows should the two disagree.
-            cu_k = fm.kv_indptr[: bs + 1].clamp(max=total_k).to(torch.int32)
+            cu_k = fm.kv_indptr[: bs + 1].clamp_max(total_k).to(torch.int32)
         if not ordinary or _GFX_ASM_CTX_GATHER_CHECK:
             gathered = _asm_context_prefill_gather_indices(
                 fm.kv_indptr[: bs + 1],
