@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -95,8 +96,8 @@ def gather_kv(
     Raises:
         ValueError: naming the argument that does not fit the above.
     """
-    _require_row_contiguous("k_cache", k_cache)
-    _require_row_contiguous("v_cache", v_cache)
+    _layout_of("k_cache", k_cache)
+    _layout_of("v_cache", v_cache)
     _require_indices(tok_idx)
     total_k = tok_idx.shape[0]
     if out is None:
@@ -115,20 +116,27 @@ def gather_kv(
     return k_out, v_out
 
 
-def _require_row_contiguous(name: str, cache: torch.Tensor) -> None:
-    if cache.dim() != 3 or cache.element_size() > 2:
+def _layout_of(name: str, cache: torch.Tensor) -> tuple[int, int]:
+    """Bytes of a row [heads, dim], and from one row to the next."""
+    return _row_layout(name, cache.shape, cache.stride(), cache.dtype)
+
+
+@lru_cache(maxsize=64)  # Asked for the same pools in every layer of every batch.
+def _row_layout(
+    name: str, shape: torch.Size, stride: tuple[int, ...], dtype: torch.dtype
+) -> tuple[int, int]:
+    if len(shape) != 3 or dtype.itemsize > 2:
         raise ValueError(
             f"{name}: expected [slots, heads, dim] of a one- or two-byte dtype,"
-            f" got {tuple(cache.shape)} of {cache.dtype}"
+            f" got {tuple(shape)} of {dtype}"
         )
-    _, heads, dim = cache.shape
-    _, head_stride, stride = cache.stride()
-    if (dim > 1 and stride != 1) or (heads > 1 and head_stride != dim):
+    _, heads, dim = shape
+    if (dim > 1 and stride[2] != 1) or (heads > 1 and stride[1] != dim):
         raise ValueError(
             f"{name}: expected rows [heads, dim] that are contiguous in memory, got"
-            f" shape {tuple(cache.shape)} with stride {cache.stride()}; only dim 0 may"
-            " be strided"
+            f" shape {tuple(shape)} with stride {stride}; only dim 0 may be strided"
         )
+    return heads * dim * dtype.itemsize, stride[0] * dtype.itemsize
 
 
 def _require_indices(tok_idx: torch.Tensor) -> None:
@@ -156,12 +164,6 @@ def _require_buffer(
         )
 
 
-def _row_layout(cache: torch.Tensor) -> tuple[int, int]:
-    """Bytes of a row [heads, dim], and from one row to the next."""
-    size = cache.element_size()
-    return cache.shape[1] * cache.shape[2] * size, cache.stride(0) * size
-
-
 def _common_power_of_2(*byte_counts: int) -> int:
     """Largest power of two, up to 16, that divides every count."""
     bits = 16
@@ -181,7 +183,7 @@ def _gather_kv_torch(
     # with the number of words.
     for cache, rows in ((k_cache, k_out), (v_cache, v_out)):
         aligned = _common_power_of_2(
-            *_row_layout(cache), cache.data_ptr(), rows.data_ptr()
+            *_layout_of("cache", cache), cache.data_ptr(), rows.data_ptr()
         )
         word = _WORDS[min(8, aligned)]
         torch.index_select(
@@ -212,16 +214,15 @@ def _gather_kv_triton(
 ) -> None:
     """Launch the kernel, with (tokens, threads) per program as `shape` if given."""
     total_k = tok_idx.shape[0]
-    addresses = [t.data_ptr() for t in (k_cache, v_cache, k_out, v_out)]
-    word, constants, tokens, threads = _specialisation(
-        k_cache, v_cache, addresses, total_k, shape
+    aligned = _common_power_of_2(
+        *(t.data_ptr() for t in (k_cache, v_cache, k_out, v_out))
     )
-    warps = max(1, threads // _WARP_SIZE)
-    grid = (-(-total_k // tokens), 1, 1)
+    layouts = _layout_of("k_cache", k_cache), _layout_of("v_cache", v_cache)
+    word, constants, grid, warps = _specialisation(layouts, aligned, total_k, shape)
     dtypes = (k_cache.dtype, v_cache.dtype, tok_idx.dtype)
     key = (tok_idx.get_device(), dtypes, word, warps, constants)
-    constants = (_TRITON_WORDS[word], *constants)
-    args = (k_cache, v_cache, tok_idx, k_out, v_out, total_k, *constants)
+    args = (k_cache, v_cache, tok_idx, k_out, v_out, total_k)
+    args += (_TRITON_WORDS[word], *constants)
     compiled = None if torch.version.hip else _compiled.get(key)
     if compiled is None:
         _compiled[key] = _gather_kv_kernel[grid](*args, num_warps=warps)
@@ -229,17 +230,21 @@ def _gather_kv_triton(
         compiled[grid](*args)
 
 
+@lru_cache(maxsize=64)  # The same for all layers of a batch.
 def _specialisation(
-    k_cache: torch.Tensor,
-    v_cache: torch.Tensor,
-    addresses: list[int],
+    layouts: tuple[tuple[int, int], tuple[int, int]],
+    aligned: int,
     total_k: int,
     shape: tuple[int, int] | None,
-) -> tuple[int, tuple[Any, ...], int, int]:
-    """(word bytes, constants from ALIGNED on, tokens and threads per program)."""
-    k_row, k_stride = _row_layout(k_cache)
-    v_row, v_stride = _row_layout(v_cache)
-    aligned = _common_power_of_2(k_row, v_row, k_stride, v_stride, *addresses)
+) -> tuple[int, tuple[int, ...], tuple[int, int, int], int]:
+    """(word bytes, constants from ALIGNED on, grid, warps of a program).
+
+    Args:
+        layouts: of K and of V, as `_row_layout` gives them.
+        aligned: power of two that divides every address.
+    """
+    (k_row, k_stride), (v_row, v_stride) = layouts
+    aligned = _common_power_of_2(aligned, k_row, v_row, k_stride, v_stride)
     word = min(8, aligned)
     k_words, v_words = k_row // word, v_row // word
     block_k, block_v = _power_of_2(k_words), _power_of_2(v_words)
@@ -249,7 +254,8 @@ def _specialisation(
     strides = (k_stride // word, v_stride // word)
     blocks = (tokens, block_k, block_v)
     constants = (aligned, *strides, k_words, v_words, *blocks)
-    return word, constants, tokens, threads
+    grid = (-(-total_k // tokens), 1, 1)
+    return word, constants, grid, max(1, threads // _WARP_SIZE)
 
 
 def _power_of_2(n: int) -> int:
