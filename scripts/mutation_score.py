@@ -9,9 +9,11 @@ Example: python scripts/mutation_score.py --also path/to/test_of_another_suite.p
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -29,12 +31,15 @@ from matrix.runs import import_sglang
 from mutation.equivalents import EQUIVALENTS
 from mutation.mutants import Mutant, make_mutants
 from mutation.scores import (
+    COLUMNS,
     FUNCTIONS,
     METHODS,
     SUBJECT,
+    Score,
     Settings,
     Verdict,
     default_arguments,
+    scores_of,
     try_mutants,
 )
 from page_size_eval.errors import CannotMeasure
@@ -58,6 +63,9 @@ def score_mutants(
     output: Annotated[Path, typer.Option(help="Folder for logs.")] = ROOT
     / "results"
     / "mutation",
+    write_json: Annotated[
+        Path | None, typer.Option("--json", help="File for the counts.")
+    ] = None,
 ) -> None:
     """Replace each function by each of its mutants and run the helper's tests."""
     messages = Console(stderr=True)
@@ -74,7 +82,14 @@ def score_mutants(
     except CannotMeasure as error:
         messages.print(f"cannot measure: {error}", style="bold red", highlight=False)
         raise typer.Exit(NOT_MEASURED) from error
-    Console(width=100).print(_table(verdicts))
+    scores = [
+        score
+        for name, all_of_them in verdicts.items()
+        for score in scores_of(name, all_of_them)
+    ]
+    Console(width=100).print(_table(scores))
+    if write_json:
+        write_json.write_text(json.dumps([asdict(s) for s in scores], indent=1) + "\n")
     found = _objections(verdicts["suite"])
     for objection in found:
         messages.print(objection, style="bold red", highlight=False)
@@ -111,19 +126,10 @@ def _objections(verdicts: Sequence[Verdict]) -> list[str]:
     return found
 
 
-def _table(verdicts: dict[str, list[Verdict]]) -> Table:
-    table = Table(
-        "tests", "function", "mutants", "killed", "equivalent", "survived", "score"
-    )
-    for name, all_of_them in verdicts.items():
-        for function in (*FUNCTIONS, *METHODS):
-            mine = [v for v in all_of_them if v.mutant.function == function]
-            killed = sum(v.killed for v in mine)
-            equivalent = sum(v.mutant.key in EQUIVALENTS for v in mine)
-            counted = len(mine) - equivalent
-            score = f"{killed / counted:.1%}"
-            numbers = (len(mine), killed, equivalent, counted - killed)
-            table.add_row(name, function, *map(str, numbers), score)
+def _table(scores: Sequence[Score]) -> Table:
+    table = Table(*COLUMNS)
+    for score in scores:
+        table.add_row(*score.row)
     return table
 
 

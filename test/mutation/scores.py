@@ -11,6 +11,7 @@ from typing import Any
 from matrix.catching import run_tests
 from matrix.forks import Task, run_in_forks
 from matrix.levels import ROOT
+from mutation.equivalents import EQUIVALENTS
 from mutation.mutants import Mutant, install
 from page_size_eval.errors import CannotMeasure
 
@@ -48,6 +49,39 @@ class Settings:
     folder: Path
     jobs: int
     timeout_s: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """How some tests fare against the mutants of one function."""
+
+    tests: str
+    function: str
+    mutants: int
+    killed: int
+    equivalent: int
+
+    @property
+    def row(self) -> tuple[str, ...]:
+        """As `COLUMNS` name it; the share is of the mutants that are not equivalent."""
+        counted = self.mutants - self.equivalent
+        numbers = (self.mutants, self.killed, self.equivalent, counted - self.killed)
+        share = f"{self.killed / counted:.1%}"
+        return self.tests, self.function, *map(str, numbers), share
+
+
+COLUMNS = ("tests", "function", "mutants", "killed", "equivalent", "survived", "score")
+
+
+def scores_of(tests: str, verdicts: Sequence[Verdict]) -> list[Score]:
+    """A score for each function."""
+    scores = []
+    for function in (*FUNCTIONS, *METHODS):
+        mine = [v for v in verdicts if v.mutant.function == function]
+        killed = sum(v.killed for v in mine)
+        equivalent = sum(v.mutant.key in EQUIVALENTS for v in mine)
+        scores.append(Score(tests, function, len(mine), killed, equivalent))
+    return scores
 
 
 def default_arguments() -> list[str]:
