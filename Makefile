@@ -13,7 +13,7 @@ NAMES := PAGE MODEL TP TASK LIMIT CONCURRENCY CHUNK MAX_GEN_TOKS REPEATS MARGIN 
 OPTIONS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup gsm8k parity test test-gpu test-sglang-kits test-releases defects mutation patch patch-check try-release lint type format env pages stage-b fork unfork
+.PHONY: help setup gsm8k parity test test-gpu test-sglang-kits test-releases check-aiter defects mutation patch patch-check try-release lint type format env pages stage-b fork unfork
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  %-13s %s\n", $$1, $$2}' Makefile
@@ -51,6 +51,9 @@ test-releases: $(READY) ## the graft on SGLang 0.5.18 to 0.5.23, downloaded once
 	$(PY) scripts/fetch_releases.py --folder $(VENV)/releases
 	SGLANG_RELEASES=$(VENV)/releases $(PY) -m pytest test/sglang_graft/test_releases.py \
 	  test/sglang_graft/test_releases_patch.py test/docs/test_granularity.py
+
+check-aiter: $(READY) ## the reference kernels against aiter's own: make check-aiter AITER=/path
+	$(PY) scripts/check_against_aiter.py '$(AITER)' $(OPTIONS)
 
 defects: fork ## which level of the suite catches which defect of test/defects
 	$(PY) scripts/defect_matrix.py $(OPTIONS)
