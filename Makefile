@@ -47,10 +47,11 @@ test-gpu: fork ## the helper, the producer and the gather with compiled kernels
 test-sglang-kits: fork ## SGLang's own attention kit, on this backend
 	$(PY) -m pytest test/sglang_kits
 
-test-releases: $(READY) ## the graft on SGLang 0.5.18 to 0.5.23, downloaded once
+test-releases: $(READY) ## graft, helper, producers on SGLang 0.5.19 to 0.5.23 (SAMPLE=1: a part)
 	$(PY) scripts/fetch_releases.py --folder $(VENV)/releases
 	SGLANG_RELEASES=$(VENV)/releases $(PY) -m pytest test/sglang_graft/test_releases.py \
 	  test/sglang_graft/test_releases_patch.py test/docs/test_granularity.py
+	$(PY) scripts/suite_on_releases.py $(if $(SAMPLE),--sample)
 
 check-aiter: $(READY) ## the reference kernels against aiter's own: make check-aiter AITER=/path
 	$(PY) scripts/check_against_aiter.py '$(AITER)' $(OPTIONS)

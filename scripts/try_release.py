@@ -10,12 +10,9 @@ are shown), 2 it could not be tried.
 from __future__ import annotations
 
 import argparse
-import os
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,9 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts.fetch_releases import fetch  # noqa: E402
+from scripts.release_trees import TESTS, grafted, unwind_on_sigterm  # noqa: E402
 
-# In the order in which a change upstream shows first.
-TESTS = ("test/overlay", "test/registered", "test/producers", "test/fp8_scales")
 FITS, DOES_NOT_FIT, NOT_TRIED = 0, 1, 2
 
 
@@ -37,24 +33,6 @@ def newest() -> str | None:
     said = subprocess.run(command, capture_output=True, text=True).stdout
     found = re.match(r"sglang \(([^)]+)\)", said)
     return found[1] if found else None
-
-
-def graft(package: Path) -> bool:
-    """Whether the overlay fits `package`; if not, the anchor that moved is shown."""
-    outcome = sglang_graft.apply(package)
-    if isinstance(outcome, sglang_graft.Refused):
-        print(f"refused: {outcome.anchor}: {outcome.reason}. Next: {outcome.next_step}")
-        return False
-    print(outcome)
-    return True
-
-
-def run_tests(tree: Path) -> bool:
-    """Whether the tests pass with the SGLang of `tree` in place of the installed."""
-    path = [str(tree), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))}
-    command = [sys.executable, "-m", "pytest", "-q", *TESTS]
-    return subprocess.run(command, cwd=ROOT, env=environment).returncode == 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -69,6 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         help="where releases are kept (default: %(default)s)",
     )
     arguments = parser.parse_args(argv)
+    unwind_on_sigterm()
     version = newest() if arguments.version == "newest" else arguments.version
     if version is None or fetch(version, arguments.folder):
         print(
@@ -78,10 +57,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return NOT_TRIED
     print(f"sglang {version}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="try-release-") as scratch:
-        tree = Path(scratch)
-        shutil.copytree(arguments.folder / version / "sglang", tree / "sglang")
-        fits = graft(tree / "sglang") and run_tests(tree)
+    with grafted(version, arguments.folder) as tree:
+        if tree is None:
+            print(
+                f"sglang {version}: its transformers cannot be downloaded; pip's"
+                " message is above",
+                file=sys.stderr,
+            )
+            return NOT_TRIED
+        if isinstance(tree, sglang_graft.Refused):
+            print(f"refused: {tree.anchor}: {tree.reason}. Next: {tree.next_step}")
+            fits = False
+        else:
+            fits = tree.run_pytest([*TESTS, "test/fp8_scales"]) == 0
     print(f"sglang {version}: {'fits' if fits else 'does not fit'}")
     return FITS if fits else DOES_NOT_FIT
 

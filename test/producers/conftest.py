@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import torch
+
+
+@pytest.fixture(autouse=True, scope="session")
+def sglang_on_record(
+    record_testsuite_property: Callable[[str, object], None],
+) -> None:
+    """Which SGLang ran, for scripts/suite_on_releases.py."""
+    import sglang
+
+    from producers.features import version
+
+    record_testsuite_property("sglang", f"{version()} {Path(sglang.__file__).parent}")
 
 
 @pytest.fixture(autouse=True, scope="package")

@@ -30,7 +30,7 @@ def load_aiter_backend() -> ModuleType:
 
     current_platform.init_backend()
     module = importlib.import_module("sglang.srt.layers.attention.aiter_backend")
-    if not hasattr(module, "reset_verify_attn_plan_cache"):
+    if not hasattr(module, "unified_attention_3d_mtp_func"):
         raise RuntimeError(
             "aiter_backend: expected its import to find the reference aiter, but it was"
             " imported before the platform installed it, and has none of aiter's names."

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from producers.lifecycle import lifecycle
 from producers.serving import Serving
 
 
@@ -34,7 +35,17 @@ def submit(serving: Serving, name: str, tokens: Sequence[int]) -> Any:
 def match(serving: Serving, request: Any) -> None:
     """Match a new or retracted request's tokens and lock what is found."""
     request.init_next_round_input(serving.tree_cache)
-    request.lock = serving.tree_cache.lock(request.last_node)
+    lifecycle().lock(serving.tree_cache, request)
+
+
+def unmatch(serving: Serving, request: Any) -> None:
+    """Unlock what `match` locked, of a request that is not admitted after all."""
+    lifecycle().unlock(serving.tree_cache, request)
+
+
+def prefix_len(request: Any) -> int:
+    """Tokens of the request that its next extend does not compute."""
+    return lifecycle().prefix_len(request)
 
 
 def extend(serving: Serving, requests: Sequence[Any], ends: Sequence[int]) -> Any:
@@ -42,9 +53,9 @@ def extend(serving: Serving, requests: Sequence[Any], ends: Sequence[int]) -> An
     from sglang.srt.mem_cache.allocation import alloc_for_extend
 
     for request, end in zip(requests, ends, strict=True):
-        request.extend_end = end
-    prefix_lens = [request.prefix_len for request in requests]
-    extend_lens = [request.extend_len for request in requests]
+        lifecycle().extend_to(request, end)
+    prefix_lens = [prefix_len(request) for request in requests]
+    extend_lens = [end - n for end, n in zip(ends, prefix_lens, strict=True)]
     seq_lens = torch.tensor(ends)
     out_cache_loc, rows, _ = alloc_for_extend(
         SimpleNamespace(
@@ -101,9 +112,7 @@ def extend_batch(
 
 def checkpoint(serving: Serving, request: Any) -> None:
     """Publish an extended request's tokens, as after each chunk of a prefill."""
-    from sglang.srt.mem_cache.common import checkpoint_kv_cache
-
-    checkpoint_kv_cache(request, serving.tree_cache)
+    lifecycle().checkpoint(serving.tree_cache, request)
 
 
 def decode(serving: Serving, requests: Sequence[Any]) -> Any:
@@ -153,9 +162,7 @@ def decode_batch(
 
 def release(serving: Serving, request: Any, *, keep: bool) -> None:
     """Give a request's row back; with `keep` its tokens stay in the radix cache."""
-    from sglang.srt.mem_cache.common import release_kv_cache
-
-    release_kv_cache(request, serving.tree_cache, checkpoint=keep)
+    lifecycle().release(serving.tree_cache, request, keep=keep)
 
 
 def evict(serving: Serving, num_tokens: int) -> None:

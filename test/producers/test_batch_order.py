@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from producers.features import PAGE_VIEW
 from producers.grids import Served, serve_grid
 from producers.scheduling import extend_batch
 
@@ -33,7 +34,7 @@ def segments(served: Served, rows: list[int]) -> list[dict[str, Any]]:
         batch, len(rows), served.serving.num_slots
     )
     found = [{"slots": tok_idx[a:b].tolist()} for a, b in pairwise(cu_k.tolist())]
-    if fm.paged_kv_view is not None:
+    if PAGE_VIEW.here() and fm.paged_kv_view is not None:
         indptr, pages, last_lens = fm.paged_kv_view
         for i, (a, b) in enumerate(pairwise(indptr.tolist())):
             found[i] |= {"pages": pages[a:b].tolist(), "last": int(last_lens[i])}

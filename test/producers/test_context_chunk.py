@@ -15,6 +15,7 @@ import pytest
 import torch
 
 from producers import contract
+from producers.features import OWN_QUERY_OFFSETS, PAGE_VIEW
 from producers.grids import PAGE_SIZES, Served, serve_grid
 from producers.kernels import GATHERED, PAGED, require_reading
 from producers.platform import load_aiter_backend
@@ -27,6 +28,11 @@ TAIL = 256
 def served(request: pytest.FixtureRequest) -> Iterator[Served]:
     with serve_grid(request.param) as served:
         yield served
+
+
+def has_view(served: Served) -> bool:
+    """Whether the pages are read through the view, and nothing is gathered."""
+    return served.serving.page_size == 64 and PAGE_VIEW.here()
 
 
 def gathered(served: Served, *, host_lens: bool = True) -> tuple[Any, Any]:
@@ -47,10 +53,9 @@ def test_kernel_reads_the_rows_of_every_token_of_every_sequence(
     served: Served,
 ) -> None:
     reading = served.readings[-1]
-    view = served.serving.page_size == 64
     assert len(served.lens) >= 11 and len(served.readings) == 2
     assert reading.query_lens == served.batch.extend_seq_lens_cpu
-    kernel = PAGED if view else GATHERED
+    kernel = PAGED if has_view(served) else GATHERED
     require_reading(reading, kernel, served.owners, served.lens)
 
 
@@ -68,7 +73,9 @@ def test_tables_are_what_the_contract_declares(served: Served) -> None:
     contract.KV_INDPTR.check(fm.kv_indptr, bs + 1, total=total, **where)
     contract.KV_INDICES.check(fm.kv_indices, total, **where)
     new = sum(served.batch.extend_seq_lens_cpu)
-    contract.QO_INDPTR.check(fm.qo_indptr, bs + 1, total=new, **where)
+    # Before, the kernels were handed the buffer that all batches share.
+    offsets = (fm if OWN_QUERY_OFFSETS.here() else serving.backend).qo_indptr
+    contract.QO_INDPTR.check(offsets, bs + 1, total=new, **where)
     for host_lens in (True, False):
         tok_idx, cu_k = gathered(served, host_lens=host_lens)
         assert len(tok_idx) == total
@@ -80,7 +87,7 @@ def test_buffers_were_full_of_poison_before_they_were_written(served: Served) ->
     total = sum(served.lens)
     assert (total + TAIL,) in served.allocated, served.allocated
     # K and V of the whole context: none with the page view, which gathers nothing.
-    gathers = 0 if served.serving.page_size == 64 else 2
+    gathers = 0 if has_view(served) else 2
     assert served.allocated.count((total, KV_HEADS, HEAD_DIM)) == gathers
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from producers.features import TOKEN_BLOCKS
+from producers.index_kernels import flat_kernels, page_table_kernels
 from producers.platform import load_aiter_backend
 from producers.poison import SENTINEL, Fenced
 
@@ -46,10 +48,7 @@ def make_rows(
 def copy_flat(
     table: torch.Tensor, rows: torch.Tensor, lens: Sequence[int], blocks: int | None
 ) -> Fenced:
-    from sglang.kernels.ops.attention.kv_indices import (
-        create_flashinfer_kv_indices_triton as copy,
-    )
-
+    copy = flat_kernels().create_flashinfer_kv_indices_triton
     fenced = Fenced(sum(lens))
     grid: tuple[int, ...] = (len(lens),) if blocks is None else (len(lens), blocks)
     parallel = {} if blocks is None else {"TOKEN_BLOCK_PARALLEL": blocks > 1}
@@ -73,6 +72,8 @@ def test_flat_copy_fills_every_live_entry_and_no_other(
     passes: int, blocks: int | None
 ) -> None:
     load_aiter_backend()
+    if blocks is not None:
+        TOKEN_BLOCKS.require()
     lens = [0, *around(passes * FLAT_PASS), 1, 0]
     table, rows = make_rows(lens, width=4 * FLAT_PASS + 1)
     fenced = copy_flat(table, rows, lens, blocks)
@@ -118,8 +119,7 @@ def require_pages(
 def test_scatter_fills_every_page_and_no_other(page_size: int, source: str) -> None:
     """From req_to_token, the same with draft tokens, and from a flat table."""
     load_aiter_backend()
-    from sglang.kernels.ops.attention import aiter_unified_page_table as kernels
-
+    kernels = page_table_kernels()
     lens = [1, *around(page_size), *around(page_size * SCATTER_PASS)]
     table, rows = make_rows(lens, max(lens), page_size)
     want = [table[row, :n] for row, n in zip(rows, lens, strict=True)]
@@ -148,10 +148,7 @@ def test_scatter_fills_every_page_and_no_other(page_size: int, source: str) -> N
 
 def test_row_copy_fills_every_live_entry_and_no_other() -> None:
     load_aiter_backend()
-    from sglang.kernels.ops.attention.kv_indices import (
-        create_flashmla_kv_indices_triton as copy,
-    )
-
+    copy = flat_kernels().create_flashmla_kv_indices_triton
     lens = [0, 1, *around(ROW_PASS), *around(2 * ROW_PASS)]
     table, rows = make_rows(lens, width=max(lens))
     width = max(lens)

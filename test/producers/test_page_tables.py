@@ -13,6 +13,7 @@ import torch
 
 from producers import contract, scheduling
 from producers.chunks import attend, forward
+from producers.features import EXTEND_PAGE_TABLE
 from producers.grids import PAGE_SIZES, poison
 from producers.kernels import UNIFIED, record_kernels, require_reading
 from producers.poison import SENTINEL
@@ -109,6 +110,7 @@ def test_nothing_of_the_captured_batch_survives_a_replay(
 
 
 def test_extend_reads_every_token_by_page(page_size: int) -> None:
+    EXTEND_PAGE_TABLE.require()
     with prefilled(page_size, lens_for(page_size)) as (serving, _, batch):
         rows, lens = batch.req_pool_indices.tolist(), batch.seq_lens.tolist()
         table, window = serving.backend._build_extend_unified_page_table(

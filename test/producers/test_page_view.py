@@ -9,11 +9,17 @@ import torch
 
 from aiter_reference.page_table import PageTable
 from producers import contract
+from producers.features import PAGE_VIEW
 from producers.grids import PAGE_SIZES, Served, serve_grid
 from producers.kernels import GATHERED, require_reading
 from producers.platform import load_aiter_backend
 
 VIEW = 64
+
+
+@pytest.fixture(autouse=True, scope="module")
+def release_has_the_view() -> None:
+    PAGE_VIEW.require()
 
 
 @pytest.fixture(scope="module", params=[64, 128, 256], ids=lambda p: f"pool page {p}")

@@ -13,8 +13,15 @@ import torch
 
 from producers import contract, scheduling
 from producers.chunks import attend, forward, make_layer
+from producers.features import EXTEND_PAGE_TABLE
 from producers.grids import poison
-from producers.kernels import GATHERED, UNIFIED, record_kernels, require_reading
+from producers.kernels import (
+    GATHERED,
+    PAGED,
+    UNIFIED,
+    record_kernels,
+    require_reading,
+)
 from producers.serving import (
     FULL_LAYER,
     WINDOW,
@@ -129,7 +136,9 @@ def require_read(
 def test_each_layer_reads_its_own_pool(page_size: int, layer: str) -> None:
     with prefilled(page_size) as (serving, requests, _):
         chosen = make_layer() if layer == "full" else window_layer()
-        kernel = GATHERED if layer == "full" else UNIFIED
+        # An extend without a page table takes its slots of the window pool instead.
+        windowed = UNIFIED if EXTEND_PAGE_TABLE.here() else PAGED
+        kernel = GATHERED if layer == "full" else windowed
         numbers = range(len(LENS))
         for request in requests:
             request.full_untruncated_fill_ids.extend([1, 2])
@@ -184,6 +193,8 @@ def require_read_of_replay(
 
 @pytest.mark.parametrize("source", ["requests", "flat table", "verify"])
 def test_page_tables_of_extend_and_speculation(page_size: int, source: str) -> None:
+    if source == "requests":
+        EXTEND_PAGE_TABLE.require()
     with prefilled(page_size) as (serving, requests, batch):
         backend, rows = serving.backend, batch.req_pool_indices
         lens = LENS

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from producers.features import PAGE_VIEW
 from producers.platform import load_aiter_backend
 from properties.profile import examples
 from properties.reference import page_view
 from properties.tables import Batch, batches
 
 aiter_backend: Any = load_aiter_backend()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def release_has_the_view() -> None:
+    PAGE_VIEW.require()
 
 
 def build(batch: Batch, table: torch.Tensor, page_size: int) -> list[torch.Tensor]:

@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 )
 
 from producers import scheduling
+from producers.features import PAGE_VIEW
 from producers.platform import load_aiter_backend
 from producers.serving import Serving, serve
 from properties.profile import examples
@@ -94,15 +95,14 @@ class Scheduling(RuleBasedStateMachine):
         new = [tracked for tracked in chosen if tracked in self.waiting]
         for tracked in new:
             scheduling.match(self.serving, tracked.request)
-        starts = [tracked.request.prefix_len for tracked in chosen]
+        starts = [scheduling.prefix_len(tracked.request) for tracked in chosen]
         ends = [
             min(len(tracked.tokens), start + chunk)
             for tracked, start, chunk in zip(chosen, starts, chunks, strict=False)
         ]
         if not self._has_room(sum(ends) - sum(starts), len(chosen)):
             for tracked in new:
-                self.serving.tree_cache.unlock(tracked.request.lock)
-                tracked.request.lock = None
+                scheduling.unmatch(self.serving, tracked.request)
             SEEN.add("no room")
             return
         for tracked in new:
@@ -233,6 +233,10 @@ class Scheduling(RuleBasedStateMachine):
         )
         assert gathered is not None, "refused"
         self._check_flat(flat_slots(gathered[1], gathered[0]), chosen)
+        if PAGE_VIEW.here():
+            self._check_view(fm, batch, chosen)
+
+    def _check_view(self, fm: Any, batch: Any, chosen: list[Tracked]) -> None:
         view = load_aiter_backend()._build_paged_kv_view(
             fm.kv_indices, batch.seq_lens_cpu, self.serving.page_size
         )
