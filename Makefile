@@ -44,8 +44,8 @@ test: fork ## the whole suite, on a CPU
 test-gpu: fork ## the helper, the producer and the gather with compiled kernels
 	TRITON_INTERPRET=0 $(PY) -m pytest test/gpu
 
-test-sglang-kits: fork ## SGLang's own attention kit, on this backend
-	$(PY) -m pytest test/sglang_kits
+test-sglang-kits: fork ## SGLang's own kits, for attention and for servers, on this backend
+	SGLANG_KITS=all $(PY) -m pytest test/sglang_kits
 
 test-releases: $(READY) ## graft, helper, producers on SGLang 0.5.19 to 0.5.23 (SAMPLE=1: a part)
 	$(PY) scripts/fetch_releases.py --folder $(VENV)/releases

@@ -1,7 +1,7 @@
 """How a request is locked, cut, kept and given back, in either of SGLang's two ways.
 
 Since 0.5.22 a request knows how long its prefix is and holds its lock. Before, it holds
-the prefix's slots, and the radix cache finds the lock by the request's last node.
+the prefix's slots and the receipt of a lock on its last node.
 """
 
 from __future__ import annotations
@@ -63,10 +63,13 @@ class BySlots:
     """Before 0.5.22."""
 
     def lock(self, tree: Any, request: Any) -> None:
-        tree.inc_lock_ref(request.last_node)
+        receipt = tree.inc_lock_ref(request.last_node)
+        request.lock_receipt = receipt.to_dec_params()
+        # 0.5.19 knows of this part of it alone.
+        request.swa_uuid_for_lock = getattr(receipt, "swa_uuid_for_lock", None)
 
     def unlock(self, tree: Any, request: Any) -> None:
-        tree.dec_lock_ref(request.last_node)
+        tree.dec_lock_ref(request.last_node, request.lock_receipt)
 
     def prefix_len(self, request: Any) -> int:
         return len(request.prefix_indices)

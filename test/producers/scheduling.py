@@ -165,6 +165,12 @@ def release(serving: Serving, request: Any, *, keep: bool) -> None:
     lifecycle().release(serving.tree_cache, request, keep=keep)
 
 
+def cached_tokens(serving: Serving) -> int:
+    """Tokens of the prefix cache, those in use included."""
+    full, *_ = serving.tree_cache.total_size()
+    return int(full)
+
+
 def evict(serving: Serving, num_tokens: int) -> None:
     """Drop the least recent unlocked tokens of the radix cache."""
     from sglang.srt.mem_cache.base_prefix_cache import EvictParams

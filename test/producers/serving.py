@@ -19,6 +19,7 @@ FP8 = torch.float8_e4m3fn
 Q_HEADS, KV_HEADS, HEAD_DIM = 4, 2, 256
 FULL_LAYER, WINDOW_LAYER = 0, 1
 WINDOW = 31
+RETAINED = 4096
 
 
 @dataclass(frozen=True)
@@ -193,14 +194,21 @@ def _make_runner(
 
 
 def _make_tree_cache(req_to_token_pool: Any, allocator: Any, page_size: int) -> Any:
+    """The prefix cache that SGLang's registry chooses for such a model."""
     from sglang.srt.mem_cache.cache_init_params import CacheInitParams
-    from sglang.srt.mem_cache.radix_cache import RadixCache
+    from sglang.srt.mem_cache.unified_cache.components import ComponentType
+    from sglang.srt.mem_cache.unified_radix_cache import UnifiedRadixCache
 
-    return RadixCache(
+    has_window = hasattr(allocator.get_kvcache(), "swa_kv_pool")
+    components = (ComponentType.FULL, *([ComponentType.SWA] if has_window else []))
+    return UnifiedRadixCache(
         CacheInitParams(
             disable=False,
             req_to_token_pool=req_to_token_pool,
             token_to_kv_pool_allocator=allocator,
             page_size=page_size,
+            tree_components=components,
+            # More than any request here: every entry of a table is a token that lives.
+            sliding_window_size=RETAINED if has_window else None,
         )
     )

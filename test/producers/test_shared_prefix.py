@@ -73,7 +73,7 @@ def test_evicted_pages_are_handed_out_again_and_read_as_the_new_tokens() -> None
     with serve(16, 8) as serving:
         poison(serving)
         first_request(serving, 6 * 16)
-        before = serving.tree_cache.total_size()
+        before = scheduling.cached_tokens(serving)
         request = scheduling.submit(serving, "1", range(5000, 5000 + 100))
         slots = set()
         for end in (50, 100):
@@ -82,7 +82,7 @@ def test_evicted_pages_are_handed_out_again_and_read_as_the_new_tokens() -> None
                 forward(serving, batch, [1])
             scheduling.checkpoint(serving, request)
             slots |= set(serving.req_to_token[request.kv.req_pool_idx, :end].tolist())
-        assert before == 96 and serving.tree_cache.total_size() < before + 100
+        assert before == 96 and scheduling.cached_tokens(serving) < before + 100
         require_reading(readings[0], GATHERED, [1], [100])
         assert len(slots) == 100
         assert torch.equal(

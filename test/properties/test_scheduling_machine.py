@@ -158,9 +158,9 @@ class Scheduling(RuleBasedStateMachine):
     @precondition(lambda self: self.serving.tree_cache.evictable_size() > 0)
     @rule(num_tokens=st.integers(1, 32))
     def evict(self, num_tokens: int) -> None:
-        before = self.serving.tree_cache.total_size()
+        before = scheduling.cached_tokens(self.serving)
         scheduling.evict(self.serving, num_tokens)
-        assert self.serving.tree_cache.total_size() < before
+        assert scheduling.cached_tokens(self.serving) < before
         SEEN.add("evict")
 
     @invariant()
@@ -178,7 +178,7 @@ class Scheduling(RuleBasedStateMachine):
             for tracked in self.running
         ]
         free = self.serving.allocator.available_size()
-        cached = self.serving.tree_cache.total_size()
+        cached = scheduling.cached_tokens(self.serving)
         assert free + cached + sum(own) == POOL_TOKENS, (free, cached, own)
 
     def _unfinished_prefills(self) -> list[Tracked]:
