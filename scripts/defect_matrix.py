@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from matrix.cells import LEVEL_NAMES, Cell, objections
 from matrix.levels import ENGINE, LEVELS, ROOT, Level
-from matrix.report import as_json, markdown, terminal_table
+from matrix.report import as_json, terminal_table
 from matrix.runs import (
     Settings,
     cells,
@@ -57,9 +57,6 @@ def make_matrix(
     output: Annotated[
         Path, typer.Option(help="Folder for logs and what is known so far.")
     ] = ROOT / "results" / "defects",
-    write_markdown: Annotated[
-        Path | None, typer.Option("--markdown", help="File for the table.")
-    ] = None,
     write_json: Annotated[
         Path | None, typer.Option("--json", help="File for all that was found.")
     ] = None,
@@ -76,8 +73,6 @@ def make_matrix(
         raise typer.Exit(NOT_MEASURED) from error
     levels = [one.name for one in chosen]
     Console(width=100).print(terminal_table(rows, levels))
-    if write_markdown:
-        write_markdown.write_text(markdown(rows, levels))
     if write_json:
         write_json.write_text(as_json(rows, tests))
     found = objections(rows)

@@ -85,10 +85,7 @@ def test_every_row_is_right(
     decode: list[str],
 ) -> None:
     prefixes, extends = boundary_grid(page)
-    sizes: dict[str, Any] = {
-        "context_len": 4 * page + 8,
-        "slots": 6 * page * len(prefixes),
-    }
+    sizes = sizes_of(page, len(prefixes))
     with switched(*switches), recorded() as calls:
         bench = Bench(Setup(page_size=page, **HEADS, **sizes, **setup))
         requests = bench.admit(prefixes)
@@ -102,10 +99,7 @@ def test_every_row_is_right(
 def test_every_row_is_right_in_a_window_of_about_a_page(page: int, past: int) -> None:
     window = max(page + past, 1)
     prefixes, extends = boundary_grid(page)
-    sizes: dict[str, Any] = {
-        "context_len": 4 * page + 8,
-        "slots": 6 * page * len(prefixes),
-    }
+    sizes = sizes_of(page, len(prefixes))
     with recorded() as calls:
         bench = Bench(Setup(page_size=page, window=window, **HEADS, **sizes))
         requests = bench.admit(prefixes)
