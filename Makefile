@@ -91,6 +91,7 @@ env: ## versions, device, graft and flags, to paste; URL= asks a running server
 pages: $(READY) ## rewrite the generated parts of docs/
 	$(PY) scripts/write_granularity.py
 	$(PY) scripts/write_pull_request.py
+	$(PY) scripts/write_suite_power.py
 
 stage-b: $(READY) ## the registered tests as AMD's CI runs them
 	bash scripts/ci/amd_stage_b.sh --python $(PY) $(OPTIONS)
