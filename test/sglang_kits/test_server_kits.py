@@ -12,7 +12,7 @@ from page_size_eval.serving.server import HOST, Server
 from sglang_kits.served import path_taken, serving
 from sglang_kits.server_kits import KITS
 
-# `make test-sglang-kits` asks for all; `make test` has not the time.
+# As `make test-sglang-kits` asks.
 ALL = os.environ.get("SGLANG_KITS") == "all"
 PAGES = [16, 64, 1] if ALL else [16]
 KNOWLEDGE = "asks what the tiny model was never told"
@@ -22,12 +22,16 @@ NOT_APPLICABLE = {
     ("basic_scheduler_stress", "test_streaming_response"): f"{KNOWLEDGE}: Paris",
     ("unified_radix_cache", "test_gsm8k"): "downloads gsm8k",
 }
+# Of these `make test` has not the time; the last three notice least for theirs.
 SLOW = {
     ("radix_cache_server", "run_radix_attention_test"),
     ("basic_scheduler_stress", "test_long_prompt"),
     ("unified_radix_cache", "test_multiturn_logprobs_match"),
     ("unified_radix_cache", "test_multiturn_prefill_cache_hit_branching"),
     ("unified_radix_cache", "test_multiturn_decode_cache_hit_branching"),
+    ("cache_hit", "run_multiturn_cache_hit_test"),
+    ("basic_decode_correctness", "test_ascii_ratio"),
+    ("basic_decode_correctness", "test_no_repetition_blowup"),
 }
 CHECKS = [(kit, check) for kit, (_, checks) in KITS.items() for check in checks]
 
