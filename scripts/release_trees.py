@@ -6,6 +6,7 @@ another version: those are kept beside the releases and put in front as well.
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import os
 import re
@@ -63,6 +64,20 @@ class Tree:
         """Pytest's exit status on this release."""
         command = [sys.executable, "-m", "pytest", "-q", *arguments]
         return subprocess.run(command, cwd=ROOT, env=self.environment()).returncode
+
+
+def new_parser(about: str | None) -> argparse.ArgumentParser:
+    """The command line of a script on releases: where they are kept."""
+    parser = argparse.ArgumentParser(
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=ROOT / ".venv" / "releases",
+        help="where releases are kept (default: %(default)s)",
+    )
+    return parser
 
 
 def unwind_on_sigterm() -> None:

@@ -8,7 +8,6 @@ was refused or SGLang could not be imported, 2 a release could not be downloaded
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 import time
@@ -28,6 +27,7 @@ from scripts.release_trees import (  # noqa: E402
     TESTS,
     Tree,
     grafted,
+    new_parser,
     unwind_on_sigterm,
 )
 
@@ -145,9 +145,7 @@ def run_release(version: str, folder: Path, *, sample: bool) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument(
         "versions", nargs="*", default=GRAFTED, help=f"default: {' '.join(GRAFTED)}"
     )
@@ -156,12 +154,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         action="store_true",
         help="the registered file, the helper's properties and two page sizes of the"
         " producers (default: everything)",
-    )
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        default=ROOT / ".venv" / "releases",
-        help="where releases are kept (default: %(default)s)",
     )
     arguments = parser.parse_args(argv)
     unwind_on_sigterm()

@@ -9,7 +9,6 @@ are shown), 2 it could not be tried.
 
 from __future__ import annotations
 
-import argparse
 import re
 import subprocess
 import sys
@@ -22,7 +21,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from scripts.fetch_releases import fetch  # noqa: E402
-from scripts.release_trees import TESTS, grafted, unwind_on_sigterm  # noqa: E402
+from scripts.release_trees import (  # noqa: E402
+    TESTS,
+    grafted,
+    new_parser,
+    unwind_on_sigterm,
+)
 
 FITS, DOES_NOT_FIT, NOT_TRIED = 0, 1, 2
 
@@ -36,16 +40,8 @@ def newest() -> str | None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = new_parser(__doc__)
     parser.add_argument("version", help="a release, or `newest`")
-    parser.add_argument(
-        "--folder",
-        type=Path,
-        default=ROOT / ".venv" / "releases",
-        help="where releases are kept (default: %(default)s)",
-    )
     arguments = parser.parse_args(argv)
     unwind_on_sigterm()
     version = newest() if arguments.version == "newest" else arguments.version

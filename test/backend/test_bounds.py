@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 import torch
-from sglang.srt.speculative.eagle_info import EagleDraftExtendInput
 
 from backend.bench import DRAFT_EXTEND, VERIFY, Bench, require_right
 from backend.branches import Call, recorded
+from backend.drafts import run_drafts
 from backend.shapes import Setup
 from backend.switches import switched
 
@@ -69,13 +69,7 @@ def test_no_row_of_drafts_is_longer_than_the_kernel_is_told(mode: Any) -> None:
     with switched("unified"), recorded() as calls:
         bench = Bench(Setup(context_len=CONTEXT, draft_tokens=drafted))
         parts = bench.take(bench.admit(PREFIXES), [drafted] * len(PREFIXES))
-        batch = bench.make_batch(parts, mode)
-        if mode == DRAFT_EXTEND:
-            counts = torch.zeros(len(parts), dtype=torch.int32)
-            batch.spec_info = EagleDraftExtendInput(num_correct_drafts=counts)
-            batch.spec_info.num_tokens_per_req = drafted
-        bench.backend.init_forward_metadata(batch)
-        require_right(bench.forward(batch, parts))
+        require_right(run_drafts(bench, parts, mode))
     (call,) = calls
     require_bounds(call, [part.end for part in parts], [drafted])
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
-from sglang.srt.speculative.eagle_info import EagleDraftExtendInput
 
 from backend.bench import DRAFT_EXTEND, VERIFY, Bench, require_right
 from backend.branches import recorded
-from backend.drafts import draft_chain
+from backend.drafts import draft_chain, run_drafts
 from backend.shapes import Setup
 from backend.switches import switched
 
@@ -54,13 +52,7 @@ def test_calibrated_scales_are_used_for_drafts(mode: Any) -> None:
     with switched("unified"), recorded() as calls:
         bench = Bench(Setup(draft_tokens=drafted, **SCALES))
         parts = bench.take(bench.admit(PREFIXES), [drafted] * len(PREFIXES))
-        batch = bench.make_batch(parts, mode)
-        if mode == DRAFT_EXTEND:
-            counts = torch.zeros(len(parts), dtype=torch.int32)
-            batch.spec_info = EagleDraftExtendInput(num_correct_drafts=counts)
-            batch.spec_info.num_tokens_per_req = drafted
-        bench.backend.init_forward_metadata(batch)
-        require_right(bench.forward(batch, parts))
+        require_right(run_drafts(bench, parts, mode))
     assert [call.kernel for call in calls] == [UNIFIED]
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
 
 from backend.bench import VERIFY, Bench, Request, require_right
 from backend.branches import recorded
-from backend.drafts import draft_batch, make_draft_backend
+from backend.drafts import draft_batch, make_draft_backend, run_steps
 from backend.graph import HOSTILE, DecodeGraph
 from backend.shapes import Setup
 from backend.switches import switched
@@ -57,11 +56,7 @@ def run_draft_graph(bench: Bench, backend: Any, requests: list[Request]) -> None
     batch = draft_batch(bench, chain[0])
     backend.cuda_graph_kv_indices.fill_(HOSTILE)
     backend.init_forward_metadata_out_graph(batch)
-    for step, parts in enumerate(chain[:-1]):
-        batch.out_cache_loc = torch.cat([part.slots for part in parts])
-        batch.positions = torch.tensor([part.start for part in parts])
-        bench.backend = backend.attn_backends[step]
-        require_right(bench.forward(batch, parts), f"step {step}")
+    require_right(run_steps(bench, backend, batch, chain))
 
 
 @pytest.mark.parametrize("page", [1, 16, 64])

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-import torch
-from sglang.srt.speculative.eagle_info import EagleDraftExtendInput
 
 from backend.bench import DRAFT_EXTEND, VERIFY, Bench, require_right
 from backend.branches import recorded
-from backend.drafts import draft_chain
+from backend.drafts import draft_chain, run_drafts
 from backend.shapes import Setup
 from backend.switches import switched
 
@@ -48,11 +44,5 @@ def test_draft_extend_is_right(switches: tuple[str, ...], form: str, page: int) 
     with switched(*switches), recorded() as calls:
         bench = Bench(Setup(page_size=page, draft_tokens=drafted))
         parts = bench.take(bench.admit(PREFIXES), [drafted] * len(PREFIXES))
-        batch: Any = bench.make_batch(parts, DRAFT_EXTEND)
-        batch.spec_info = EagleDraftExtendInput(
-            num_correct_drafts=torch.zeros(len(parts), dtype=torch.int32)
-        )
-        batch.spec_info.num_tokens_per_req = drafted
-        bench.backend.init_forward_metadata(batch)
-        require_right(bench.forward(batch, parts))
+        require_right(run_drafts(bench, parts, DRAFT_EXTEND))
     assert [call.form for call in calls] == [form.format(page=page)]
